@@ -1,0 +1,63 @@
+/// \file
+/// The subcommands of stc-host, one source file each. Each returns the exit code and throws Error.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stc::host {
+
+/// Options of the commands that read a run file.
+struct ConfigArguments {
+  std::string file;
+  std::vector<std::string> sets;
+  std::optional<bool> resume;
+  std::optional<std::string> device;
+  std::optional<int64_t> max_steps;
+  std::optional<std::string> output_dir;
+  std::vector<std::string> plugin_paths;
+};
+
+int run_command(const ConfigArguments& arguments);
+
+struct ValidateArguments : ConfigArguments {
+  std::string format = "yaml";  // yaml or json
+  bool deep = false;
+};
+int validate_command(const ValidateArguments& arguments);
+
+struct ExplainArguments : ConfigArguments {
+  std::string key;  // empty: all; a section or a key
+  std::string format = "text";  // text, json, markdown
+};
+int explain_command(const ExplainArguments& arguments);
+
+struct PluginsArguments {
+  std::vector<std::string> plugin_paths;
+  std::string target;  // describe: [kind/]name; check: file
+  std::string format = "text";
+};
+int plugins_describe_command(const PluginsArguments& arguments);
+int plugins_check_command(const PluginsArguments& arguments);
+
+struct InspectArguments {
+  std::string path;
+  std::string format = "text";  // text or json
+  bool verify = true;
+};
+int inspect_command(const InspectArguments& arguments);
+
+struct GenerateArguments {
+  std::string checkpoint;
+  std::string prompt;
+  int64_t max_tokens = 100;
+  double temperature = 1.0;  // 0: greedy
+  int64_t top_k = 0;         // 0: all
+  uint64_t seed = 0;
+  std::vector<std::string> plugin_paths;
+};
+int generate_command(const GenerateArguments& arguments);
+
+}  // namespace stc::host

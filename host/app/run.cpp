@@ -1,0 +1,25 @@
+// `stc-host run FILE`: config in, trained weights out.
+
+#include "host/app/commands.hpp"
+#include "host/app/compose.hpp"
+#include "host/app/config_arguments.hpp"
+#include "host/app/signals.hpp"
+#include "host/app/summary.hpp"
+
+namespace stc::host {
+
+int run_command(const ConfigArguments& arguments) {
+  Registry& registry = process_registry(arguments.plugin_paths);
+  Config config = load_config(to_load_request(arguments, Depth::kRun), registry);
+  print_warnings(config);
+
+  std::unique_ptr<Run> run = compose(std::move(config), registry, ComposeMode::kTrain);
+  SignalGuard signals(run->context);
+  FitResult result = run->trainer->fit();
+  run->events->close();
+
+  print_summary(result);
+  return exit_code(result, signals);
+}
+
+}  // namespace stc::host

@@ -1,0 +1,72 @@
+/// \file
+/// Turns a dataset plugin into micro-batches, in one order whatever the number of workers, and knows
+/// its position. Host memory only; no LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/config/config.hpp"
+#include "host/config/settings.hpp"
+#include "host/data/dataset.hpp"
+#include "host/data/tokenizer.hpp"
+
+namespace stc::host {
+
+/// One field of a batch: dense row-major, first dimension = rows.
+struct BatchField {
+  std::string name;
+  int dtype = 0;  // STC_DTYPE_*
+  std::vector<int64_t> shape;
+  std::shared_ptr<void> data;  // 64-byte aligned
+  uint64_t bytes = 0;
+};
+
+/// A micro-batch. Shared and constant once returned; tensors may alias its memory while they hold it.
+struct Batch {
+  std::vector<BatchField> fields;  // input_ids, labels (int64), attention_mask (bool, only where padded), ...
+  int64_t rows = 0;
+  int64_t tokens = 0;        // numel of input_ids, or the mask's sum when there is a mask
+  int64_t valid_labels = -1; // labels other than -100; -1: no labels field
+  std::string where;         // for errors: "tiny.txt, bytes 512..1023" or "samples 8..11 of pass 2"
+  const BatchField* find(const std::string& name) const;
+};
+
+/// Where the next batch begins. Everything needed to continue at the exact next sample.
+struct LoaderPosition {
+  uint64_t pass = 0;           // completed passes
+  uint64_t sample = 0;         // samples consumed in this pass
+  uint64_t samples_total = 0;
+  uint64_t cursor = 0;         // streams: the dataset's cursor of the row to restart at
+  uint64_t skip_tokens = 0;    // streams: tokens of that row already used
+  std::vector<int32_t> carry;  // streams: tokens collected but not yet used
+  std::string carry_text;      // streams: bytes collected but not yet tokenized
+};
+Value to_value(const LoaderPosition& position);
+LoaderPosition position_from_value(const Value& value);
+
+/// A finite source is cycled. [one consumer thread]
+class Loader {
+ public:
+  Loader(Dataset& dataset, Tokenizer* tokenizer, const DataSettings& settings, const std::string& split,
+         std::function<bool()> cancelled);
+  ~Loader();
+  /// Starts (again) at a position; drops what was prefetched.
+  void seek(const LoaderPosition& position);
+  /// Blocks until the next batch is there.
+  /// \throws DataError ("data loader produced no batches", malformed input with file and offset),
+  /// Cancelled when the run ends.
+  std::shared_ptr<const Batch> next();
+  /// Position after the batches returned so far (not after those prefetched).
+  LoaderPosition position() const;
+  /// Fingerprint of the data and of the settings that decide the order, for resume.
+  Value fingerprint() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stc::host

@@ -1,0 +1,81 @@
+/// \file
+/// The training loop. `Trainer::step` is the order of one optimizer step, as seven calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/checkpoint/store.hpp"
+#include "host/config/settings.hpp"
+#include "host/data/loader.hpp"
+#include "host/events/bus.hpp"
+#include "host/train/model.hpp"
+#include "host/train/optimizer.hpp"
+#include "host/train/precision.hpp"
+
+namespace stc::host {
+
+/// Counters of a run, cumulative over resume.
+struct Counters {
+  uint64_t step = 0;          // completed optimizer steps
+  uint64_t samples = 0;       // rows of completed steps
+  uint64_t tokens = 0;
+  uint64_t micro_batches = 0; // forwarded, of completed steps
+};
+
+/// What composition hands to the trainer. Borrowed; all outlive it.
+struct TrainerParts {
+  const Config* config = nullptr;
+  const Settings* settings = nullptr;
+  RunContext* context = nullptr;
+  EventBus* events = nullptr;
+  Model* model = nullptr;
+  Optimizer* optimizer = nullptr;
+  Precision* precision = nullptr;
+  PrecisionPlan plan;
+  Loader* loader = nullptr;
+  CheckpointStore* store = nullptr;  // null: checkpoints are off
+  std::string device_name;           // "cpu", "cuda:0"
+  std::string run_id;
+};
+
+enum class StopReason { kTarget, kSignal };
+
+struct FitResult {
+  StopReason reason = StopReason::kTarget;
+  Counters counters;
+  std::optional<double> loss;  // of the last step made in this process
+  bool last_save_failed = false;
+};
+
+class Trainer {
+ public:
+  explicit Trainer(TrainerParts parts);
+  ~Trainer();
+  /// Restores counters, schedule, weights, optimizer, scaler, RNG and data position. Before fit.
+  /// \throws CheckpointError naming each difference of model, optimizer or data settings.
+  void restore(const LoadedCheckpoint& checkpoint);
+  /// Trains to the target step or to a signal; leaves a checkpoint of its last step.
+  FitResult fit();
+  const Counters& counters() const;
+
+ private:
+  struct Window;
+  /// One optimizer step. False: the update was skipped (overflow).
+  bool step();
+  void run_micro_batches(Window& window);  // 1
+  bool update_parameters(Window& window);  // 2
+  void advance_schedule(Window& window);   // 3
+  void meet_nodes(Window& window);         // 4
+  void reset_inner_optimizer(Window& window);  // 5
+  void record(Window& window);             // 6
+  void checkpoint_when_due(Window& window);  // 7
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stc::host
