@@ -29,6 +29,9 @@ struct RunContext {
   stc_device_info device{};
   std::atomic<int> compute_dtype{STC_DTYPE_FLOAT32};
   std::atomic<bool> cancelled{false};
+  /// The signal that asked the run to end (0: none). The trainer finishes its step and saves; waits
+  /// (for data, for other nodes) end at once.
+  std::atomic<int> stop_signal{0};
   std::atomic<int> log_level{STC_LOG_INFO};
   /// Where log lines and events of plugins go; set by compose, may be empty. Thread-safe callables.
   std::function<void(int level, const std::string& plugin, const std::string& message)> log;
