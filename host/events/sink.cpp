@@ -1,0 +1,53 @@
+#include "host/events/sink.hpp"
+
+#include <utility>
+
+#include "host/events/fields.hpp"
+
+namespace stc::host {
+
+Sink::Sink(InstanceSpec spec, const SinkRun& run) : Instance(std::move(spec)) {
+  const auto& slots = api<stc_sink_api>();
+  check(slots.create(host(), section(), &raw_), "create");
+  stc_run_info info{};
+  info.struct_size = STC_SIZE_TO_END(stc_run_info, start_step);
+  info.run_id = run.run_id.c_str();
+  info.run_name = run.run_name.c_str();
+  info.run_dir = run.run_dir.c_str();
+  info.config_json = run.config_json.c_str();
+  info.start_step = run.start_step;
+  try {
+    check(slots.open(raw_, &info), "open");
+  } catch (...) {
+    slots.destroy(raw_);
+    throw;
+  }
+  open_ = true;
+}
+
+Sink::~Sink() {
+  if (open_) api<stc_sink_api>().close(raw_);
+  api<stc_sink_api>().destroy(raw_);
+}
+
+std::string Sink::name() const { return Instance::name(); }
+
+void Sink::on_event(const Event& event, double unix_time_s) {
+  const std::vector<stc_field> fields = fields_of_event(event);
+  stc_event record{};
+  record.struct_size = STC_SIZE_TO_END(stc_event, unix_time_s);
+  record.name = event.name.c_str();
+  record.fields = fields.data();
+  record.num_fields = fields.size();
+  record.unix_time_s = unix_time_s;
+  check(api<stc_sink_api>().event(raw_, &record), "event");
+}
+
+void Sink::flush() { check(api<stc_sink_api>().flush(raw_), "flush"); }
+
+void Sink::close() {
+  if (!std::exchange(open_, false)) return;
+  api<stc_sink_api>().close(raw_);
+}
+
+}  // namespace stc::host
