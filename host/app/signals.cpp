@@ -33,10 +33,12 @@ int64_t monotonic_ms() noexcept {
 extern "C" void stc_on_stop_signal(int number) {
   const int saved_errno = errno;
   std::atomic<int>* request = stop_request.load();
+  const int64_t now_ms = monotonic_ms();
+  int64_t never = 0;
+  first_at_ms.compare_exchange_strong(never, now_ms);
   int none = 0;
-  if (request != nullptr && request->compare_exchange_strong(none, number)) {
-    first_at_ms.store(monotonic_ms());
-  } else if (monotonic_ms() - first_at_ms.load() >= kSameRequestMs) {
+  const bool is_first = request != nullptr && request->compare_exchange_strong(none, number);
+  if (!is_first && now_ms - first_at_ms.load() >= kSameRequestMs) {
     drain_events(kLastFlushMs);
     _exit(128 + number);
   }
