@@ -56,9 +56,11 @@ class Model : public Instance {
  public:
   explicit Model(InstanceSpec spec);
   ~Model() override;
+  /// Draws the weights. A model without that slot drew them in create, from LibTorch's generators,
+  /// which the constructor seeds from the run's seed. Before parameters().
   void init(uint64_t seed);
-  /// Read once from the plugin, names checked for duplicates.
-  const std::vector<ModelParameter>& parameters() const { return parameters_; }
+  /// Read from the plugin at the first call; names checked for duplicates, types for being trainable.
+  const std::vector<ModelParameter>& parameters() const;
   std::vector<NamedHandle> buffers();
   /// The model's own gradient buffer of a parameter, or null.
   stc_tensor gradient(size_t index);
@@ -78,8 +80,11 @@ class Model : public Instance {
   void generate_end(stc_cache* cache);
 
  private:
+  void read_parameters() const;
+
   stc_model* raw_ = nullptr;
-  std::vector<ModelParameter> parameters_;
+  mutable bool listed_ = false;
+  mutable std::vector<ModelParameter> parameters_;
 };
 
 }  // namespace stc::host

@@ -2,6 +2,7 @@
 /// Adapter of optimizer plugins.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ class Optimizer : public Instance {
 
  private:
   stc_optimizer* raw_ = nullptr;
+  size_t num_bound_ = 0;
 };
 
 }  // namespace stc::host
