@@ -43,6 +43,7 @@ struct LoaderPosition {
   uint64_t skip_tokens = 0;    // streams: tokens of that row already used
   std::vector<int32_t> carry;  // streams: tokens collected but not yet used
   std::string carry_text;      // streams: bytes collected but not yet tokenized
+  bool operator==(const LoaderPosition&) const = default;
 };
 Value to_value(const LoaderPosition& position);
 LoaderPosition position_from_value(const Value& value);

@@ -1,0 +1,38 @@
+#include "host/app/compose.hpp"
+
+#include <utility>
+
+#include "host/app/composition.hpp"
+
+namespace stc::host {
+
+Run::~Run() {
+  trainer.reset();
+  loader.reset();
+  if (events) events->close();
+  events.reset();
+  store.reset();
+  optimizer.reset();
+  precision.reset();
+  model.reset();
+  dataset.reset();
+  tokenizer.reset();
+}
+
+std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode) {
+  auto run = std::make_unique<Run>();
+  run->config = std::move(config);
+  run->settings = make_settings(run->config);
+  Composition composition(*run, registry, mode);
+  composition.prepare_context();
+  composition.build_data();
+  composition.build_model();
+  composition.build_precision();
+  composition.build_optimizer();
+  composition.open_store();
+  composition.build_trainer();
+  composition.open_sinks();
+  return run;
+}
+
+}  // namespace stc::host

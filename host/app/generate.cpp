@@ -1,0 +1,75 @@
+// `stc-host generate CHECKPOINT --prompt TEXT`: samples from a trained model.
+
+#include <iostream>
+
+#include "host/app/commands.hpp"
+#include "host/app/sampler.hpp"
+#include "host/checkpoint/store.hpp"
+#include "host/config/settings.hpp"
+#include "host/data/tokenizer.hpp"
+#include "host/plugins/registry.hpp"
+#include "host/train/device.hpp"
+#include "host/train/weights.hpp"
+
+namespace stc::host {
+namespace {
+
+InstanceSpec spec(Registry& registry, RunContext& context, const Config& config, int kind,
+                  const std::string& name, const std::string& section) {
+  InstanceSpec spec;
+  spec.plugin = &registry.load(kind, name);
+  spec.section = config.plugin_section(spec.plugin->declaration, section);
+  spec.section_name = section;
+  spec.context = &context;
+  spec.config = &config;
+  return spec;
+}
+
+void check_arguments(const GenerateArguments& arguments) {
+  if (arguments.prompt.empty()) {
+    throw ConfigError("--prompt: is empty, expected at least one token of text");
+  }
+  if (arguments.max_tokens <= 0) {
+    throw ConfigError("--max-tokens: got " + std::to_string(arguments.max_tokens) + ", expected > 0");
+  }
+  if (!(arguments.temperature >= 0.0)) throw ConfigError("--temperature: expected >= 0 (0 is greedy)");
+  if (arguments.top_k < 0) throw ConfigError("--top-k: expected >= 0 (0 keeps all tokens)");
+}
+
+}  // namespace
+
+int generate_command(const GenerateArguments& arguments) {
+  check_arguments(arguments);
+  const LoadedCheckpoint checkpoint = open_checkpoint(arguments.checkpoint);
+  Registry& registry = process_registry(arguments.plugin_paths);
+  if (!checkpoint.state.contains("config")) {
+    throw CheckpointError(checkpoint.path + "/state.json: holds no configuration");
+  }
+  const Config config = config_from_value(checkpoint.state.at("config"), registry);
+  const Settings settings = make_settings(config);
+
+  RunContext context;
+  context.seed = settings.run.seed;
+  context.registry = &registry;
+  context.config = &config;
+  context.device = resolve_device(config, "cpu").info;
+  const Tokenizer tokenizer(spec(registry, context, config, STC_KIND_TOKENIZER, settings.data.tokenizer, "data"));
+  Model model(spec(registry, context, config, STC_KIND_MODEL, settings.model_name, "model"));
+  load_weights(model, checkpoint);
+  model.set_training(false);
+
+  SamplerOptions options;
+  options.max_tokens = arguments.max_tokens;
+  options.temperature = arguments.temperature;
+  options.top_k = arguments.top_k;
+  options.seed = arguments.seed;
+  options.block_size = settings.data.block_size;
+  std::vector<int32_t> ids;
+  tokenizer.encode(arguments.prompt, ids);
+  std::cout << arguments.prompt;
+  sample(model, std::move(ids), options, [&](int32_t id) { std::cout << tokenizer.decode({id}) << std::flush; });
+  std::cout << "\n";
+  return kExitDone;
+}
+
+}  // namespace stc::host

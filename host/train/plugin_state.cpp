@@ -1,0 +1,166 @@
+#include "host/train/plugin_state.hpp"
+
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+
+#include "host/errors/error.hpp"
+#include "host/services/services.hpp"
+#include "host/train/tensor_bridge.hpp"
+
+namespace stc::host {
+
+std::string to_hex(const std::string& bytes) {
+  static const char digits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text.push_back(digits[byte >> 4]);
+    text.push_back(digits[byte & 15]);
+  }
+  return text;
+}
+
+std::string from_hex(const std::string& text, const std::string& subject) {
+  const auto nibble = [&](char c) -> unsigned {
+    if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+    if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
+    throw CheckpointError("state.json: " + subject + ": holds a character that is not hexadecimal");
+  };
+  if (text.size() % 2 != 0) throw CheckpointError("state.json: " + subject + ": odd number of digits");
+  std::string bytes;
+  bytes.reserve(text.size() / 2);
+  for (size_t i = 0; i < text.size(); i += 2) {
+    bytes.push_back(static_cast<char>(nibble(text[i]) * 16 + nibble(text[i + 1])));
+  }
+  return bytes;
+}
+
+struct StateCollectorSlots {
+  static StateCollector& self(void* ctx) { return *static_cast<StateCollector*>(ctx); }
+
+  template <class Body>
+  static stc_error* guarded(Body body) noexcept {
+    try {
+      body();
+      return nullptr;
+    } catch (const std::exception& error) {
+      return make_error(STC_ERROR_INTERNAL, error.what());
+    }
+  }
+  static stc_error* tensor(void* ctx, const char* name, stc_tensor handle) {
+    return guarded([&] { self(ctx).tensors_.push_back(copy_to_host(name, to_tensor(handle))); });
+  }
+  static stc_error* buffer(void* ctx, const char* name, const stc_buffer* buffer) {
+    return guarded([&] {
+      HostTensor copy;
+      copy.name = name;
+      copy.dtype = buffer->dtype;
+      copy.shape.assign(buffer->sizes, buffer->sizes + buffer->ndim);
+      copy.bytes = buffer->bytes;
+      auto owner = std::make_shared<std::string>(static_cast<const char*>(buffer->data), buffer->bytes);
+      copy.data = owner->data();
+      copy.owner = std::move(owner);
+      self(ctx).tensors_.push_back(std::move(copy));
+    });
+  }
+  static stc_error* bytes(void* ctx, const char* name, const void* data, uint64_t size) {
+    return guarded([&] { self(ctx).bytes_[name].assign(static_cast<const char*>(data), size); });
+  }
+};
+
+StateCollector::StateCollector() {
+  writer_.struct_size = sizeof(writer_);
+  writer_.ctx = this;
+  writer_.tensor = &StateCollectorSlots::tensor;
+  writer_.buffer = &StateCollectorSlots::buffer;
+  writer_.bytes = &StateCollectorSlots::bytes;
+}
+
+Value StateCollector::bytes_as_value() const {
+  Value value = Value::object();
+  for (const auto& [name, data] : bytes_) value[name] = to_hex(data);
+  return value;
+}
+
+struct StateProvider::Entry {
+  std::string name;
+  HostTensor host;
+  at::Tensor tensor;
+  std::string bytes;
+  bool is_tensor = false;
+};
+
+struct StateProviderSlots {
+  static StateProvider& self(void* ctx) { return *static_cast<StateProvider*>(ctx); }
+  static uint64_t count(void* ctx) { return self(ctx).entries_.size(); }
+  static const char* name(void* ctx, uint64_t index) {
+    const auto& entries = self(ctx).entries_;
+    return index < entries.size() ? entries[index]->name.c_str() : nullptr;
+  }
+  static stc_error* tensor(void* ctx, const char* name, stc_tensor* out) {
+    *out = nullptr;
+    StateProvider::Entry* entry = self(ctx).find(name);
+    if (entry == nullptr || !entry->is_tensor) return nullptr;
+    try {
+      if (!entry->tensor.defined()) entry->tensor = view_of_host(entry->host);
+      *out = borrow_handle(entry->tensor);
+      return nullptr;
+    } catch (const std::exception& error) {
+      return make_error(STC_ERROR_INTERNAL, error.what());
+    }
+  }
+  static stc_error* buffer(void* ctx, const char* name, stc_buffer* out) {
+    *out = stc_buffer{};
+    StateProvider::Entry* entry = self(ctx).find(name);
+    if (entry == nullptr || !entry->is_tensor) return nullptr;
+    const HostTensor& host = entry->host;
+    *out = {const_cast<void*>(host.data), host.bytes, host.dtype, static_cast<int32_t>(host.shape.size()),
+            host.shape.data()};
+    return nullptr;
+  }
+  static stc_error* bytes(void* ctx, const char* name, const void** data, uint64_t* size) {
+    StateProvider::Entry* entry = self(ctx).find(name);
+    const bool found = entry != nullptr && !entry->is_tensor;
+    *data = found ? entry->bytes.data() : nullptr;
+    *size = found ? entry->bytes.size() : 0;
+    return nullptr;
+  }
+};
+
+StateProvider::StateProvider(const std::vector<HostTensor>& tensors, const Value& bytes) {
+  for (const HostTensor& tensor : tensors) {
+    auto entry = std::make_unique<Entry>();
+    entry->name = tensor.name;
+    entry->host = tensor;
+    entry->is_tensor = true;
+    entries_.push_back(std::move(entry));
+  }
+  if (bytes.is_object()) {
+    for (const auto& [name, text] : bytes.items()) {
+      auto entry = std::make_unique<Entry>();
+      entry->name = name;
+      entry->bytes = from_hex(text.get<std::string>(), name);
+      entries_.push_back(std::move(entry));
+    }
+  }
+  reader_.struct_size = sizeof(reader_);
+  reader_.ctx = this;
+  reader_.count = &StateProviderSlots::count;
+  reader_.name = &StateProviderSlots::name;
+  reader_.tensor = &StateProviderSlots::tensor;
+  reader_.buffer = &StateProviderSlots::buffer;
+  reader_.bytes = &StateProviderSlots::bytes;
+}
+
+StateProvider::~StateProvider() = default;
+
+StateProvider::Entry* StateProvider::find(const std::string& name) const {
+  for (const auto& entry : entries_) {
+    if (entry->name == name) return entry.get();
+  }
+  return nullptr;
+}
+
+}  // namespace stc::host

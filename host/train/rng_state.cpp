@@ -1,0 +1,40 @@
+#include "host/train/rng_state.hpp"
+
+#include <cstring>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+
+#include "host/errors/error.hpp"
+#include "host/train/plugin_state.hpp"
+
+namespace stc::host {
+
+void seed_generators(uint64_t seed) { at::manual_seed(seed); }
+
+at::Tensor current_rng_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+std::string rng_state_to_hex(const at::Tensor& state) {
+  return to_hex({static_cast<const char*>(state.const_data_ptr()), state.nbytes()});
+}
+
+void restore_rng_state(const std::string& hex) {
+  const std::string bytes = from_hex(hex, "rng.cpu");
+  at::Tensor state = at::empty({static_cast<int64_t>(bytes.size())}, at::kByte);
+  std::memcpy(state.mutable_data_ptr(), bytes.data(), bytes.size());
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  try {
+    generator.set_state(state);
+  } catch (const c10::Error& error) {
+    throw CheckpointError("state.json: rng.cpu: " + std::string(error.what_without_backtrace()),
+                          "the checkpoint was written with another LibTorch");
+  }
+}
+
+}  // namespace stc::host

@@ -1,0 +1,19 @@
+/// \file
+/// LibTorch's default CPU generator, saved and restored as bytes.
+#pragma once
+
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+namespace stc::host {
+
+/// Seeds the default generators of all devices.
+void seed_generators(uint64_t seed);
+/// State of the default CPU generator: a byte tensor.
+at::Tensor current_rng_state();
+std::string rng_state_to_hex(const at::Tensor& state);
+/// \throws CheckpointError when the text is not a state of this LibTorch's generator.
+void restore_rng_state(const std::string& hex);
+
+}  // namespace stc::host

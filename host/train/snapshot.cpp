@@ -1,0 +1,169 @@
+// What a checkpoint holds of a run, and how it comes back.
+
+#include <ATen/core/grad_mode.h>
+
+#include "host/train/fingerprint.hpp"
+#include "host/train/plugin_state.hpp"
+#include "host/train/rng_state.hpp"
+#include "host/train/tensor_bridge.hpp"
+#include "host/train/trainer_impl.hpp"
+#include "host/train/weights.hpp"
+#include "stc/version.hpp"
+
+namespace stc::host {
+namespace {
+
+/// The word of the configuration for a compute type.
+std::string precision_word(int dtype) {
+  switch (dtype) {
+    case STC_DTYPE_BFLOAT16: return "bf16";
+    case STC_DTYPE_FLOAT16: return "fp16";
+    default: return "fp32";
+  }
+}
+
+std::string join_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += "\n    " + line;
+  return text;
+}
+
+}  // namespace
+
+Value Trainer::Impl::fingerprints() const {
+  Value value = Value::object();
+  value["model"] = model_fingerprint(*parts.model);
+  value["optimizer"] = optimizer_fingerprint(*parts.optimizer);
+  value["data"] = parts.loader->fingerprint();
+  return value;
+}
+
+Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::Tensor& rng) {
+  const at::NoGradGuard no_grad;
+  Snapshot snapshot;
+  snapshot.step = counters.step;
+  for (const ModelParameter& parameter : parts.model->parameters()) {
+    snapshot.model.push_back(copy_to_host(parameter.name, to_tensor(parameter.tensor)));
+    for (const std::string& alias : parameter.aliases) {
+      snapshot.model_metadata["alias:" + alias] = parameter.name;
+    }
+  }
+  for (const NamedHandle& buffer : parts.model->buffers()) {
+    snapshot.model.push_back(copy_to_host(buffer.name, to_tensor(buffer.tensor)));
+  }
+  StateCollector optimizer;
+  parts.optimizer->state_save(optimizer.writer());
+  snapshot.optimizer = optimizer.take_tensors();
+  StateCollector scaler;
+  parts.precision->state_save(scaler.writer());
+
+  Value& state = snapshot.state;
+  state = Value::object();
+  state["version"] = STC_VERSION;
+  state["run_id"] = parts.run_id;
+  state["step"] = counters.step;
+  state["samples"] = counters.samples;
+  state["tokens"] = counters.tokens;
+  state["micro_batches"] = counters.micro_batches;
+  state["path"] = fused ? "fused" : "autograd";
+  state["threads"] = parts.context->device.num_threads;
+  state["device"] = parts.device_name;
+  state["scheduler"] = {{"name", settings.scheduler.name}, {"completed", counters.step}};
+  state["precision"] = scaler.bytes_as_value();
+  state["optimizer"] = optimizer.bytes_as_value();
+  state["rng"] = {{"cpu", rng_state_to_hex(rng)}};
+  state["data"] = to_value(position);
+  state["coordinator"] = nullptr;
+  state["fingerprints"] = fingerprints();
+  state["config"] = parts.config->redacted();
+  return snapshot;
+}
+
+void Trainer::Impl::save(const LoaderPosition& position, const at::Tensor& rng) {
+  last_saved_step = counters.step;
+  parts.store->save(make_snapshot(position, rng));
+  report_saves(parts.store->poll());
+}
+
+void Trainer::Impl::save_last_step() {
+  if (parts.store == nullptr) return;
+  const bool stepped = counters.step > at_start.step;
+  if (stepped && last_saved_step != counters.step) {
+    // A window under way was dropped: the next process begins it again.
+    const bool interrupted = parts.loader->position() != step_begin;
+    save(step_begin, interrupted ? rng_at_step_begin : current_rng_state());
+  }
+  report_saves(parts.store->finish());
+}
+
+void Trainer::Impl::report_saves(std::vector<SaveResult> results) {
+  for (SaveResult& result : results) {
+    last_save_failed = !result.error.empty();
+    Event event(last_save_failed ? "checkpoint_failed" : "checkpoint");
+    event.add("step", static_cast<int64_t>(result.step)).add("path", result.path);
+    if (last_save_failed) event.add("error", result.error);
+    parts.events->emit(std::move(event));
+  }
+}
+
+void Trainer::Impl::restore_optimizer(const LoadedCheckpoint& checkpoint) {
+  const StateProvider provider(checkpoint.optimizer, checkpoint.state.value("optimizer", Value::object()));
+  parts.optimizer->state_load(provider.reader());
+  const StateProvider scaler({}, checkpoint.state.value("precision", Value::object()));
+  parts.precision->state_load(scaler.reader());
+}
+
+void Trainer::restore(const LoadedCheckpoint& checkpoint) {
+  Impl& self = *impl_;
+  const at::NoGradGuard no_grad;
+  const std::vector<std::string> differences =
+      fingerprint_differences(checkpoint.state.value("fingerprints", Value::object()), self.fingerprints());
+  if (!differences.empty()) {
+    throw CheckpointError(checkpoint.path + ": was made with other settings:" + join_lines(differences),
+                          "run with the old settings, or start anew in another run.output_dir; step "
+                          "targets, learning rate, schedule, logging, checkpoint intervals, workers and "
+                          "batch sizes may change freely");
+  }
+  load_weights(*self.parts.model, checkpoint);
+  self.restore_optimizer(checkpoint);
+  const Value& state = checkpoint.state;
+  try {
+    self.counters.step = state.at("step").get<uint64_t>();
+    self.counters.samples = state.at("samples").get<uint64_t>();
+    self.counters.tokens = state.at("tokens").get<uint64_t>();
+    self.counters.micro_batches = state.at("micro_batches").get<uint64_t>();
+    self.step_begin = position_from_value(state.at("data"));
+    restore_rng_state(state.at("rng").at("cpu").get<std::string>());
+  } catch (const nlohmann::json::exception& error) {
+    throw CheckpointError(checkpoint.path + "/state.json: " + error.what());
+  }
+  self.parts.loader->seek(self.step_begin);
+  self.last_saved_step = self.counters.step;
+}
+
+void Trainer::Impl::emit_train_start(uint64_t target) {
+  Event event("train_start");
+  event.add("start_step", static_cast<int64_t>(counters.step))
+      .add("target_step", static_cast<int64_t>(target))
+      .add("device", parts.device_name)
+      .add("precision", precision_word(parts.plan.compute_dtype))
+      .add("accumulation_steps", settings.data.accumulation_steps)
+      .add("parameters", parameter_count)
+      .add("shape_alignment", FieldValue())
+      .add("shape_warning_count", int64_t{0})
+      .add("ooo_backprop", FieldValue())
+      .add("run_id", parts.run_id)
+      .add("threads", int64_t{parts.context->device.num_threads})
+      .add("dataset", settings.data.plugin)
+      .add("optimizer", parts.optimizer->name())
+      .add("path", std::string(fused ? "fused" : "autograd"));
+  std::string overrides;
+  for (const KeyInfo& key : parts.config->keys()) {
+    if (key.origin.source != Origin::Source::kFlag) continue;
+    overrides += (overrides.empty() ? "" : " ") + key.path + "=" + parts.config->at(key.path).dump();
+  }
+  if (!overrides.empty()) event.add("overrides", overrides);
+  parts.events->emit(std::move(event));
+}
+
+}  // namespace stc::host

@@ -1,0 +1,68 @@
+#include "host/train/weights.hpp"
+
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include "host/errors/error.hpp"
+#include "host/train/tensor_bridge.hpp"
+
+namespace stc::host {
+namespace {
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::ostringstream text;
+  text << "(";
+  for (size_t i = 0; i < shape.size(); ++i) text << (i > 0 ? "," : "") << shape[i];
+  text << ")";
+  return text.str();
+}
+
+/// Copies a stored tensor into a live one. Appends what does not fit to `problems`.
+void load_into(const at::Tensor& live, const std::string& name, const std::vector<HostTensor>& stored,
+               std::set<std::string>& seen, std::vector<std::string>& problems) {
+  for (const HostTensor& candidate : stored) {
+    if (candidate.name != name) continue;
+    seen.insert(name);
+    if (live.sizes() != c10::IntArrayRef(candidate.shape)) {
+      problems.push_back(name + ": checkpoint has shape " + shape_text(candidate.shape) +
+                         ", the model has " + shape_text(live.sizes().vec()));
+    } else if (to_scalar_type(candidate.dtype) != live.scalar_type()) {
+      problems.push_back(name + ": checkpoint has another dtype than the model");
+    } else {
+      live.copy_(view_of_host(candidate));
+    }
+    return;
+  }
+  problems.push_back(name + ": missing in the checkpoint");
+}
+
+}  // namespace
+
+void load_weights(Model& model, const LoadedCheckpoint& checkpoint) {
+  const at::NoGradGuard no_grad;
+  std::set<std::string> seen;
+  std::vector<std::string> problems;
+  for (const ModelParameter& parameter : model.parameters()) {
+    load_into(to_tensor(parameter.tensor), parameter.name, checkpoint.model, seen, problems);
+  }
+  for (const NamedHandle& buffer : model.buffers()) {
+    load_into(to_tensor(buffer.tensor), buffer.name, checkpoint.model, seen, problems);
+  }
+  for (const HostTensor& stored : checkpoint.model) {
+    if (!seen.count(stored.name)) problems.push_back(stored.name + ": not a tensor of the model");
+  }
+  if (!problems.empty()) {
+    std::string text;
+    for (const std::string& problem : problems) text += "\n    " + problem;
+    throw CheckpointError(checkpoint.path + ": does not fit the model:" + text,
+                          "use the model settings that the checkpoint was made with");
+  }
+  model.parameters_changed();
+}
+
+}  // namespace stc::host

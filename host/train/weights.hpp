@@ -1,0 +1,15 @@
+/// \file
+/// Weights of a checkpoint into a model.
+#pragma once
+
+#include "host/checkpoint/store.hpp"
+#include "host/train/model.hpp"
+
+namespace stc::host {
+
+/// Copies every parameter and buffer by name, and tells the model.
+/// \throws CheckpointError listing each tensor that is missing, unknown, or of another shape or dtype;
+/// nothing is retried loosely.
+void load_weights(Model& model, const LoadedCheckpoint& checkpoint);
+
+}  // namespace stc::host
