@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "stc/abi/model.h"
-#include "stc/core/tensor_instance.hpp"
+#include "stc/core/instance.hpp"
 #include "stc/core/model_roles.hpp"
 #include "stc/core/model_types.hpp"
 #include "stc/core/tensor_state.hpp"
@@ -75,25 +75,23 @@ struct ModelTraits {
   };
   static constexpr bool kGenerate = requires(M& m) { m.generate_begin(int64_t{}, int64_t{}); };
   static constexpr bool kSave = requires(M& m, Writer& w) { m.save(w); };
-  static constexpr bool kLoad = requires(M& m, const Reader& r) { m.load(r); };
+  static constexpr bool kLoad = requires(M& m, Reader& r) { m.load(r); };
 
   static_assert(kParameters || kNamedParameters,
                 "a model needs parameters() -> std::vector<Parameter>, or the named_parameters() of a module");
   static_assert(kForwardPass || kForwardInputs || kForwardTensor,
                 "a model needs forward(const Pass&, const Inputs&) -> Outputs, forward(const Inputs&) -> "
                 "Outputs, or forward(const Tensor&) -> Tensor");
-  static_assert(kSave == kLoad, "a model has both save(StateWriter&) and load(const StateReader&), or neither");
+  static_assert(kSave == kLoad, "a model has both save(StateWriter&) and load(StateReader&), or neither");
 };
 
-/// One model as the C table sees it, with the storage of the lists that it lends to the host.
+/// What the table keeps beside the author's object: the lists that it lends to the host.
 template <class M, class L>
-struct ModelInstance {
+struct ModelExtra {
   using Traits = ModelTraits<M, L>;
   using Tensor = typename L::Tensor;
   using Parameter = typename Traits::Parameter;
 
-  Host host;
-  std::shared_ptr<M> model;
   bool listed = false;
   std::vector<Parameter> parameters;
   std::vector<std::vector<const char*>> aliases;
@@ -106,16 +104,13 @@ struct ModelInstance {
   std::vector<std::pair<std::string, int64_t>> dimensions;
   std::vector<stc_dimension> dimension_items;
 
-  ModelInstance(const Host& services, const Config& config) : host(services), model(make_shared_instance<M>(services, config)) {}
-  static ModelInstance& of(stc_model* self) { return *reinterpret_cast<ModelInstance*>(self); }
-
   /// Reads the model's list once; later calls answer with the same storage.
-  void list_parameters() {
+  void list_parameters(M& model) {
     if (listed) return;
     if constexpr (Traits::kParameters) {
-      parameters = model->parameters();
+      parameters = model.parameters();
     } else {
-      parameters = named_parameters();
+      parameters = named_parameters(model);
     }
     aliases.resize(parameters.size());
     for (size_t i = 0; i < parameters.size(); ++i) {
@@ -136,8 +131,8 @@ struct ModelInstance {
   }
 
   /// The parameters of a module in its order; a tensor met again becomes an alias of the first.
-  std::vector<Parameter> named_parameters() {
-    std::map<std::string, std::string> types = module_types();
+  static std::vector<Parameter> named_parameters(M& model) {
+    std::map<std::string, std::string> types = module_types(model);
     std::map<const void*, size_t> seen;
     std::vector<Parameter> out;
     auto add = [&](const std::string& name, const Tensor& tensor) {
@@ -150,15 +145,15 @@ struct ModelInstance {
       const std::string owner = dot == std::string::npos ? std::string() : name.substr(0, dot);
       out.push_back({name, tensor, guess_role(name, L::rank(tensor), types[owner]), {}, L::requires_grad(tensor)});
     };
-    visit_named(model->named_parameters(), add);
+    visit_named(model.named_parameters(), add);
     return out;
   }
 
   /// Name of each submodule -> name of its type, for a class derived from torch::nn::Module.
-  std::map<std::string, std::string> module_types() {
+  static std::map<std::string, std::string> module_types(M& model) {
     std::map<std::string, std::string> out;
-    if constexpr (requires { model->named_modules(std::string(), false); }) {
-      for (const auto& item : model->named_modules(std::string(), false)) out[item.key()] = item.value()->name();
+    if constexpr (requires { model.named_modules(std::string(), false); }) {
+      for (const auto& item : model.named_modules(std::string(), false)) out[item.key()] = item.value()->name();
     }
     return out;
   }
@@ -175,31 +170,31 @@ struct ModelInstance {
     }
   }
 
-  typename Traits::Outputs forward(const Pass& pass, const typename Traits::Inputs& inputs) {
+  static typename Traits::Outputs forward(M& model, const Pass& pass, const typename Traits::Inputs& inputs) {
     if constexpr (Traits::kForwardPass) {
-      return model->forward(pass, inputs);
+      return model.forward(pass, inputs);
     } else if constexpr (Traits::kForwardInputs) {
-      return model->forward(inputs);
+      return model.forward(inputs);
     } else {
-      return forward_tensor(inputs);
+      return forward_tensor(model, inputs);
     }
   }
 
   /// The simple form: the batch's input goes in; the result is a loss when the model has loss(output,
   /// labels) and the batch has labels, logits when there are labels only, else itself the loss.
-  typename Traits::Outputs forward_tensor(const typename Traits::Inputs& inputs) {
+  static typename Traits::Outputs forward_tensor(M& model, const typename Traits::Inputs& inputs) {
     const Tensor* input = inputs.find("input_ids");
     if (input == nullptr) input = inputs.find("inputs");
     for (auto item = inputs.begin(); input == nullptr && item != inputs.end(); ++item) {
       if (item->name != "labels" && item->name != "attention_mask") input = &item->tensor;
     }
     if (input == nullptr) throw Fault(STC_ERROR_INVALID_ARGUMENT, "the batch has no field besides labels");
-    Tensor output = model->forward(*input);
+    Tensor output = model.forward(*input);
     const Tensor* labels = inputs.find("labels");
     typename Traits::Outputs outputs;
     if constexpr (Traits::kLoss) {
       if (labels != nullptr) {
-        outputs.put("loss", model->loss(output, *labels));
+        outputs.put("loss", model.loss(output, *labels));
         return outputs;
       }
     }
@@ -208,7 +203,7 @@ struct ModelInstance {
   }
 
   /// Hands the outputs over one by one; a refused one stays ours and is freed with the rest.
-  void write(typename Traits::Outputs outputs, const stc_output_writer* writer) {
+  static void write(const Host& host, typename Traits::Outputs outputs, const stc_output_writer* writer) {
     for (auto& [name, tensor] : outputs.items()) {
       if (L::borrow(tensor) == nullptr) {
         throw Fault(STC_ERROR_INTERNAL, "output " + name + " is an undefined tensor");
@@ -229,148 +224,142 @@ struct ModelInstance {
 
 /// The slots of stc_model_api for model class M.
 template <class M, class L>
-struct ModelSlots {
+struct ModelSlots : detail::Slots<M, stc_model, ModelExtra<M, L>> {
   using Traits = ModelTraits<M, L>;
-  using Instance = ModelInstance<M, L>;
+  using Extra = ModelExtra<M, L>;
+  using Base = detail::Slots<M, stc_model, Extra>;
+  using Box = typename Base::BoxType;
   using Tensor = typename L::Tensor;
 
   template <class F>
   static stc_error* run(stc_model* self, F&& body) noexcept {
-    Instance& in = Instance::of(self);
-    return detail::guarded(in.host.raw(), [&] { body(in); });
+    Box& in = Base::box(self);
+    return detail::guarded(in.table, [&] { body(in); });
   }
-
   template <class F>
   static void run_void(stc_model* self, const char* slot, F&& body) noexcept {
-    Instance& in = Instance::of(self);
-    detail::guarded_void(in.host.raw(), slot, [&] { body(in); });
+    Box& in = Base::box(self);
+    detail::guarded_void(in.table, slot, [&] { body(in); });
   }
-
-  static stc_error* create(const stc_host* host, const stc_config* config, stc_model** out) noexcept {
-    return detail::guarded(*host, [&] {
-      const Host services(*host);
-      *out = reinterpret_cast<stc_model*>(new Instance(services, Config(services, config)));
-    });
-  }
-  static void destroy(stc_model* self) noexcept { delete &Instance::of(self); }
 
   static stc_error* init(stc_model* self, uint64_t seed) noexcept {
-    return run(self, [&](Instance& in) { in.model->init(seed); });
+    return run(self, [&](Box& in) { in.object.init(seed); });
   }
   static stc_error* parameters(stc_model* self, stc_parameter_list* out) noexcept {
-    return run(self, [&](Instance& in) {
-      in.list_parameters();
+    return run(self, [&](Box& in) {
+      in.extra.list_parameters(in.object);
       out->stride = sizeof(stc_parameter);
-      out->items = in.parameter_items.data();
-      out->count = in.parameter_items.size();
+      out->items = in.extra.parameter_items.data();
+      out->count = in.extra.parameter_items.size();
     });
   }
   static stc_error* buffers(stc_model* self, stc_tensor_list* out) noexcept {
-    return run(self, [&](Instance& in) {
-      if (in.buffers.empty()) {
+    return run(self, [&](Box& in) {
+      if (in.extra.buffers.empty()) {
         if constexpr (Traits::kBuffers) {
-          in.buffers = in.model->buffers();
+          in.extra.buffers = in.object.buffers();
         } else {
-          Instance::visit_named(in.model->named_buffers(), [&](const std::string& name, const Tensor& tensor) {
-            in.buffers.push_back({name, tensor});
+          Extra::visit_named(in.object.named_buffers(), [&](const std::string& name, const Tensor& tensor) {
+            in.extra.buffers.push_back({name, tensor});
           });
         }
-        for (const auto& buffer : in.buffers) {
-          in.buffer_items.push_back({buffer.name.c_str(), L::borrow(buffer.tensor)});
+        for (const auto& buffer : in.extra.buffers) {
+          in.extra.buffer_items.push_back({buffer.name.c_str(), L::borrow(buffer.tensor)});
         }
       }
-      *out = {in.buffer_items.data(), in.buffer_items.size()};
+      *out = {in.extra.buffer_items.data(), in.extra.buffer_items.size()};
     });
   }
   static stc_error* gradient(stc_model* self, uint64_t index, stc_tensor* out) noexcept {
-    return run(self, [&](Instance& in) {
-      in.list_parameters();
-      Tensor& kept = in.gradients.at(index);
-      if (L::borrow(kept) == nullptr) kept = in.model->gradient(index);
+    return run(self, [&](Box& in) {
+      in.extra.list_parameters(in.object);
+      Tensor& kept = in.extra.gradients.at(index);
+      if (L::borrow(kept) == nullptr) kept = in.object.gradient(index);
       *out = L::borrow(kept);
     });
   }
   static stc_error* forward(stc_model* self, const stc_pass_info* info, const stc_tensor_list* inputs,
                             const stc_output_writer* outputs) noexcept {
-    return run(self, [&](Instance& in) { in.write(in.forward(Pass(*info), Instance::inputs(inputs)), outputs); });
+    return run(self, [&](Box& in) { Extra::write(in.host(), Extra::forward(in.object, Pass(*info), Extra::inputs(inputs)), outputs); });
   }
   static stc_error* loss_and_grad(stc_model* self, const stc_pass_info* info, const stc_tensor_list* inputs,
                                   stc_tensor* loss, const stc_output_writer* aux,
                                   const stc_gradient_ready* ready) noexcept {
-    return run(self, [&](Instance& in) {
+    return run(self, [&](Box& in) {
       typename Traits::Outputs extra;
-      Tensor value = in.model->loss_and_grad(Pass(*info), Instance::inputs(inputs), extra, GradientReady(ready));
-      in.write(std::move(extra), aux);
+      Tensor value = in.object.loss_and_grad(Pass(*info), Extra::inputs(inputs), extra, GradientReady(ready));
+      Extra::write(in.host(), std::move(extra), aux);
       *loss = L::release(std::move(value));
     });
   }
   static void parameters_changed(stc_model* self) noexcept {
-    run_void(self, "parameters_changed", [](Instance& in) { in.model->parameters_changed(); });
+    run_void(self, "parameters_changed", [](Box& in) { in.object.parameters_changed(); });
   }
   static stc_error* set_gradient_checkpointing(stc_model* self, int32_t enabled) noexcept {
-    return run(self, [&](Instance& in) { in.model->set_gradient_checkpointing(enabled != 0); });
+    return run(self, [&](Box& in) { in.object.set_gradient_checkpointing(enabled != 0); });
   }
   static void set_training(stc_model* self, int32_t training) noexcept {
-    run_void(self, "set_training", [&](Instance& in) {
+    run_void(self, "set_training", [&](Box& in) {
       if constexpr (Traits::kSetTraining) {
-        in.model->set_training(training != 0);
+        in.object.set_training(training != 0);
       } else {
-        in.model->train(training != 0);
+        in.object.train(training != 0);
       }
     });
   }
   static stc_error* stages(stc_model* self, const char* const** names, uint32_t* count) noexcept {
-    return run(self, [&](Instance& in) {
-      if (in.stage_items.empty()) {
-        in.stages = in.model->stages();
-        for (const std::string& stage : in.stages) in.stage_items.push_back(stage.c_str());
+    return run(self, [&](Box& in) {
+      if (in.extra.stage_items.empty()) {
+        in.extra.stages = in.object.stages();
+        for (const std::string& stage : in.extra.stages) in.extra.stage_items.push_back(stage.c_str());
       }
-      *names = in.stage_items.data();
-      *count = static_cast<uint32_t>(in.stage_items.size());
+      *names = in.extra.stage_items.data();
+      *count = static_cast<uint32_t>(in.extra.stage_items.size());
     });
   }
   static stc_error* dimensions(stc_model* self, const stc_dimension** items, uint32_t* count,
                                uint32_t* stride) noexcept {
-    return run(self, [&](Instance& in) {
-      if (in.dimension_items.empty()) {
-        in.dimensions = in.model->dimensions();
-        for (const auto& [name, size] : in.dimensions) {
-          in.dimension_items.push_back({STC_SIZE_TO_END(stc_dimension, size), 0, name.c_str(), size});
+    return run(self, [&](Box& in) {
+      if (in.extra.dimension_items.empty()) {
+        in.extra.dimensions = in.object.dimensions();
+        for (const auto& [name, size] : in.extra.dimensions) {
+          in.extra.dimension_items.push_back({STC_SIZE_TO_END(stc_dimension, size), 0, name.c_str(), size});
         }
       }
-      *items = in.dimension_items.data();
-      *count = static_cast<uint32_t>(in.dimension_items.size());
+      *items = in.extra.dimension_items.data();
+      *count = static_cast<uint32_t>(in.extra.dimension_items.size());
       *stride = sizeof(stc_dimension);
     });
   }
   static stc_error* state_save(stc_model* self, const stc_state_writer* writer) noexcept {
-    return run(self, [&](Instance& in) {
-      typename Traits::Writer out(in.host, writer);
-      in.model->save(out);
+    return run(self, [&](Box& in) {
+      typename Traits::Writer out(in.host(), *writer);
+      in.object.save(out);
     });
   }
   static stc_error* state_load(stc_model* self, const stc_state_reader* reader) noexcept {
-    return run(self, [&](Instance& in) { in.model->load(typename Traits::Reader(in.host, reader)); });
+    return run(self, [&](Box& in) { typename Traits::Reader source(in.host(), *reader);
+      in.object.load(source); });
   }
 
   /// Generation: generate_begin(rows, max_length) returns a std::unique_ptr to the model's own cache.
   static stc_error* generate_begin(stc_model* self, int64_t rows, int64_t max_length, stc_cache** out) noexcept {
-    return run(self, [&](Instance& in) {
-      auto cache = in.model->generate_begin(rows, max_length);
+    return run(self, [&](Box& in) {
+      auto cache = in.object.generate_begin(rows, max_length);
       *out = reinterpret_cast<stc_cache*>(cache.release());
     });
   }
   static stc_error* generate_step(stc_model* self, stc_cache* raw, stc_tensor ids, stc_tensor* logits) noexcept {
-    return run(self, [&](Instance& in) {
+    return run(self, [&](Box& in) {
       auto* cache = reinterpret_cast<CacheOf<M>*>(raw);
-      Tensor value = in.model->generate_step(*cache, L::from_borrowed(ids));
+      Tensor value = in.object.generate_step(*cache, L::from_borrowed(ids));
       *logits = L::release(std::move(value));
     });
   }
   static void generate_end(stc_model* self, stc_cache* raw) noexcept {
-    run_void(self, "generate_end", [&](Instance& in) {
+    run_void(self, "generate_end", [&](Box& in) {
       std::unique_ptr<CacheOf<M>> cache(reinterpret_cast<CacheOf<M>*>(raw));
-      if constexpr (requires { in.model->generate_end(*cache); }) in.model->generate_end(*cache);
+      if constexpr (requires { in.object.generate_end(*cache); }) in.object.generate_end(*cache);
     });
   }
   template <class Model>
@@ -379,8 +368,8 @@ struct ModelSlots {
   static constexpr stc_model_api make() {
     stc_model_api api{};
     api.struct_size = STC_SIZE_TO_END(stc_model_api, state_load);
-    api.create = &create;
-    api.destroy = &destroy;
+    api.create = &Base::create;
+    api.destroy = &Base::destroy;
     api.parameters = &parameters;
     api.forward = &forward;
     if constexpr (Traits::kInit) api.init = &init;

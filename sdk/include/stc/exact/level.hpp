@@ -3,15 +3,23 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#if __has_include(<torch/headeronly/version.h>)
+#include <torch/headeronly/version.h>
+#else
+#include <torch/version.h>
+#endif
 
 #include <new>
 #include <utility>
 
 #include "stc/core/guard.hpp"
 
+/// The only LibTorch whose hosts load the plugin; the note says so.
+#define STC_TORCH_VERSION TORCH_VERSION
+
 namespace stc::exact {
 
-/// Binds a plugin to one LibTorch version and C++ ABI; the note says which.
+/// See model_table.hpp for what a level provides.
 struct Level {
   static constexpr int kLevel = STC_LEVEL_EXACT;
   using Tensor = at::Tensor;

@@ -24,7 +24,7 @@
 ///   std::unique_ptr<Cache> generate_begin(int64_t rows, int64_t max_length);
 ///   at::Tensor generate_step(Cache&, const at::Tensor& ids);  ids (B,t) int64 -> logits (B,V)
 ///   void generate_end(Cache&);
-///   void save(StateWriter&); void load(const StateReader&);   beyond parameters and buffers
+///   void save(StateWriter&); void load(StateReader&);         beyond parameters and buffers
 /// Simple form: the input is input_ids, else inputs, else the first field. The result is the loss,
 /// or logits when the batch has labels; with at::Tensor loss(output, labels) the model's own loss.
 /// A model without init draws its weights in its constructor: LibTorch's generator is seeded for it.
@@ -47,11 +47,11 @@ using StateReader = BasicStateReader<Level>;
 
 }  // namespace stc::exact
 
-/// One model of a library of several; follow with STC_PLUGIN_LIBRARY.
-#define STC_DEFINE_MODEL(Type, name, version, doc) \
-  STC_DEFINE_PLUGIN(Type, STC_KIND_MODEL, name, version, doc, (::stc::ModelSlots<Type, ::stc::exact::Level>::kTable))
+/// One model of a library of several; STC_PLUGIN_LIBRARY(exact, Type1, Type2) puts them together.
+#define STC_DEFINE_EXACT_MODEL(Type, name, version, doc) \
+  STC_DEFINE_PLUGIN(STC_KIND_MODEL, (&::stc::ModelSlots<Type, ::stc::exact::Level>::kTable), Type, name, version, doc)
 
 /// The only plugin of its library.
-#define STC_MODEL_PLUGIN(Type, name, version, doc) \
-  STC_DEFINE_MODEL(Type, name, version, doc)       \
-  STC_PLUGIN_LIBRARY(STC_LEVEL_EXACT, Type)
+#define STC_MODEL_PLUGIN(Type, name, version, doc)       \
+  STC_DEFINE_EXACT_MODEL(Type, name, version, doc);      \
+  STC_PLUGIN_LIBRARY(exact, Type)
