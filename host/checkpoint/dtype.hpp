@@ -1,0 +1,28 @@
+/// \file
+/// The dtypes of stc and their names in safetensors files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stc::host {
+
+/// Bytes of one element of STC_DTYPE_*; 0 for an unknown code.
+uint64_t dtype_bytes(int dtype);
+
+/// "F32" for STC_DTYPE_FLOAT32; null for an unknown code.
+const char* safetensors_dtype_name(int dtype);
+
+/// The code of "F32"; nullopt for a name that stc does not have.
+std::optional<int> safetensors_dtype(std::string_view name);
+
+/// All names, comma-separated, for messages.
+std::string safetensors_dtype_names();
+
+/// Product of the sizes times the element size; nullopt when it is negative or does not fit 64 bits.
+std::optional<uint64_t> dense_bytes(int dtype, const std::vector<int64_t>& shape);
+
+}  // namespace stc::host
