@@ -147,8 +147,7 @@ class TextLog final : public EventReceiver {
       return;
     }
     draw_pending();
-    const auto since_epoch = std::chrono::duration_cast<spdlog::log_clock::duration>(
-        std::chrono::duration<double>(unix_time_s));
+    const std::chrono::microseconds since_epoch(std::llround(unix_time_s * 1e6));
     logger_->log(spdlog::log_clock::time_point(since_epoch), {}, spdlog::level::info, to_text(event));
   }
 
