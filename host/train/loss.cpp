@@ -48,9 +48,9 @@ at::Tensor causal_loss(const at::Tensor& logits, const at::Tensor& labels) {
   const at::Tensor used = labels.size(1) == logits.size(1) ? logits : logits.narrow(1, 0, labels.size(1));
   const at::Tensor target = labels.to(at::kLong);
   if (target.is_cpu()) {
-    if (count_labels(target, logits.size(2)) == 0) return logits.sum() * 0.0;
+    if (count_labels(target, logits.size(2)) == 0) return logits.sum().mul(0.0);
   } else if (!target.ne(kIgnoredLabel).any().item<bool>()) {
-    return logits.sum() * 0.0;
+    return logits.sum().mul(0.0);
   }
   return at::cross_entropy_loss(used.reshape({-1, used.size(2)}), target.reshape({-1}), {},
                                 at::Reduction::Mean, kIgnoredLabel);

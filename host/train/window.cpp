@@ -81,8 +81,8 @@ void Trainer::Impl::micro_batch(Window& window, int64_t index) {
       // A masked micro-batch weighs nothing, whatever its model returned for it.
       if (weight > 0) window.weighted_loss += weight * loss_value;
     } else {
-      const at::Tensor part = loss.detach().to(at::kDouble) * weight;
-      window.device_loss = window.device_loss.defined() ? window.device_loss + part : part;
+      const at::Tensor part = loss.detach().to(at::kDouble).mul(weight);
+      window.device_loss = window.device_loss.defined() ? window.device_loss.add(part) : part;
     }
     if (index + 1 == settings.data.accumulation_steps) collect_auxiliary(outputs, window.auxiliary);
   }
@@ -99,7 +99,7 @@ double Trainer::Impl::backward(const at::Tensor& loss, double weight) {
     throw TrainError("model " + parts.model->name() + ": the loss does not depend on any trainable parameter",
                      "forward must compute it from parameters that require gradients");
   }
-  (weight == 1.0 ? loss : loss * weight).backward();
+  (weight == 1.0 ? loss : loss.mul(weight)).backward();
   return value;
 }
 
