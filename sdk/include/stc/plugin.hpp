@@ -1,6 +1,6 @@
 /// \file
-/// The core of the C++ layer for plugin authors, the same for every kind and level. Include the header of
-/// your kind instead: stc/plain/sink.hpp, stc/exact/model.hpp and so on.
+/// The core of the C++ layer for plugin authors, the same for every kind and level. Include the
+/// header of your kind instead: stc/plain/sink.hpp, stc/exact/model.hpp and so on.
 ///
 ///   core/host.hpp      stc::Host, stc::Config: what the host offers
 ///   core/value.hpp     stc::Value

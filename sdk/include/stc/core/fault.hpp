@@ -1,5 +1,6 @@
 /// \file
-/// How author code fails: it throws. The guard around every slot turns the exception into an stc_error.
+/// How author code fails: it throws. The guard around every slot turns the exception into an
+/// stc_error.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,15 @@
 
 namespace stc {
 
-/// An error with a code that the host acts on (STC_ERROR_CONFLICT, _UNSUPPORTED, _NOT_FOUND ...). Any
-/// other exception is reported too, as STC_ERROR_INTERNAL or the nearest code.
-/// Messages: "<subject>: <found>, <allowed>", lower case, no full stop.
+/// An error with a code that the host acts on (STC_ERROR_CONFLICT, _UNSUPPORTED, _NOT_FOUND ...).
+/// Any other exception is reported too, as STC_ERROR_INTERNAL or the nearest code. Messages:
+/// "<subject>: <found>, <allowed>", lower case, no full stop.
 class Fault : public std::exception {
  public:
   Fault(int32_t code, std::string message) : code_(code), message_(std::move(message)) {}
 
-  /// A value of the configuration is wrong. `key` is the plugin's own key, without its section: the host
-  /// adds section, file and line.
+  /// A value of the configuration is wrong. `key` is the plugin's own key, without its section: the
+  /// host adds section, file and line.
   static Fault config(std::string key, std::string message) {
     Fault fault(STC_ERROR_INVALID_CONFIG, std::move(message));
     fault.key_ = std::move(key);

@@ -1,5 +1,6 @@
 /// \file
-/// The one place where exceptions become stc_errors. Every slot of the C++ layer runs inside a guard.
+/// The one place where exceptions become stc_errors. Every slot of the C++ layer runs inside a
+/// guard.
 #pragma once
 
 #include <exception>
@@ -15,11 +16,13 @@
 
 namespace stc::detail {
 
-/// Turns the exception in flight into an error when it knows its type, else returns null. Called inside
-/// a catch block; may rethrow the exception in flight to look at it, and nothing else may leave it.
+/// Turns the exception in flight into an error when it knows its type, else returns null. Called
+/// inside a catch block; may rethrow the exception in flight to look at it, and nothing else may
+/// leave it.
 using Translator = stc_error* (*)(const stc_host& host);
 
-/// Set by layers that know further exception types (stc/exact: c10::Error). Asked before the standard ones.
+/// Set by layers that know further exception types (stc/exact: c10::Error). Asked before the
+/// standard ones.
 inline Translator translator = nullptr;
 
 inline stc_error* new_error(const stc_host& host, int32_t code, const char* message) noexcept {

@@ -1,6 +1,6 @@
 /// \file
-/// What the opaque pointer of a kind (stc_sink*, stc_model* ...) points to in the C++ layer, and the
-/// slots that every kind has.
+/// What the opaque pointer of a kind (stc_sink*, stc_model* ...) points to in the C++ layer, and
+/// the slots that every kind has.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,9 @@ T construct(const Params& params, const Host& host, const stc_config* config) {
   } else if constexpr (std::is_default_constructible_v<T>) {
     return T();
   } else {
-    static_assert(always_false<T>, "a plugin is constructed from (const Params&, stc::Host), (const Params&), (stc::Host) or ()");
+    static_assert(always_false<T>,
+                  "a plugin is constructed from (const Params&, stc::Host), (const Params&), "
+                  "(stc::Host) or ()");
   }
 }
 
@@ -47,15 +49,16 @@ struct Box {
 
   Box(const stc_host* host, const stc_config* config)
       : table(imported(host)),
-        object(construct<T>(read_params<typename ParamsOf<T>::type>(Host(table), config), Host(table), config)),
+        object(construct<T>(
+            read_params<typename ParamsOf<T>::type>(Host(table), config), Host(table), config)),
         extra() {}
   Box(const Box&) = delete;
   Box& operator=(const Box&) = delete;
   Host host() const { return Host(table); }
 };
 
-/// The slots create, destroy, state_save and state_load of a kind whose opaque type is Opaque, and the
-/// way into all others.
+/// The slots create, destroy, state_save and state_load of a kind whose opaque type is Opaque, and
+/// the way into all others.
 template <class T, class Opaque, class Extra = NoExtra>
 struct Slots {
   using BoxType = Box<T, Extra>;
@@ -87,7 +90,8 @@ struct Slots {
   template <class Result, class Fn>
   static Result call_value(Opaque* self, const char* slot, Result otherwise, Fn&& fn) noexcept {
     BoxType& b = box(self);
-    return guarded_value<Result>(b.table, slot, otherwise, [&] { return std::forward<Fn>(fn)(b.object); });
+    return guarded_value<Result>(
+        b.table, slot, otherwise, [&] { return std::forward<Fn>(fn)(b.object); });
   }
 
   static stc_error* state_save(Opaque* self, const stc_state_writer* writer) noexcept {
@@ -104,16 +108,23 @@ struct Slots {
   }
 };
 
-/// Members `void save(stc::StateWriter&)` and `void load(stc::StateReader&)`; a plugin has both or none.
+/// Members `void save(stc::StateWriter&)` and `void load(stc::StateReader&)`; a plugin has both or
+/// none.
 template <class T>
-concept HasSave = requires(T& object, StateWriter& writer) { object.save(writer); };
+concept HasSave = requires(T& object, StateWriter& writer) {
+  object.save(writer);
+};
 template <class T>
-concept HasLoad = requires(T& object, StateReader& reader) { object.load(reader); };
+concept HasLoad = requires(T& object, StateReader& reader) {
+  object.load(reader);
+};
 
 /// Fills the two optional state slots of a table.
 template <class SlotsType, class T, class Table>
 void fill_state_slots(Table& table) {
-  static_assert(HasSave<T> == HasLoad<T>, "a plugin has both save(stc::StateWriter&) and load(stc::StateReader&), or neither");
+  static_assert(
+      HasSave<T> == HasLoad<T>,
+      "a plugin has both save(stc::StateWriter&) and load(stc::StateReader&), or neither");
   if constexpr (HasSave<T>) {
     table.state_save = &SlotsType::state_save;
     table.state_load = &SlotsType::state_load;

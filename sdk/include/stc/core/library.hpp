@@ -1,8 +1,8 @@
 /// \file
 /// What a library exports: descriptions of its plugins, the note, and the entry function.
 ///
-/// Author macros are per kind (STC_SINK_PLUGIN ...) and made of two general ones, used once per plugin
-/// and once per library, outside of any function:
+/// Author macros are per kind (STC_SINK_PLUGIN ...) and made of two general ones, used once per
+/// plugin and once per library, outside of any function:
 ///   STC_DEFINE_PLUGIN(kind, table, Type, name, version, doc)
 ///   STC_PLUGIN_LIBRARY(level, Type1, Type2 ...)     level: plain, stable, exact
 /// Types of several files: STC_DECLARE_PLUGIN(Type) where the library is put together.
@@ -16,9 +16,9 @@
 
 #include "stc/abi/plugin.h"
 #include "stc/core/guard.hpp"
-#include "stc/core/sized.hpp"
 #include "stc/core/note.hpp"
 #include "stc/core/params.hpp"
+#include "stc/core/sized.hpp"
 
 namespace stc {
 
@@ -35,7 +35,8 @@ concept HasExtensions = requires(const char* id) {
 };
 
 template <class T>
-stc_plugin describe_plugin(int32_t kind, const void* table, const char* name, const char* version, const char* doc) {
+stc_plugin describe_plugin(
+    int32_t kind, const void* table, const char* name, const char* version, const char* doc) {
   const std::vector<stc_param>& params = declared_params<typename ParamsOf<T>::type>();
   stc_plugin plugin{};
   plugin.struct_size = STC_SIZE_TO_END(stc_plugin, get_extension);
@@ -56,15 +57,16 @@ stc_plugin describe_plugin(int32_t kind, const void* table, const char* name, co
   return plugin;
 }
 
-/// Operator schemas that the library calls, for the host to compare (stable level). Filled before the
-/// entry runs, by objects with static storage; the text must live as long as the library.
+/// Operator schemas that the library calls, for the host to compare (stable level). Filled before
+/// the entry runs, by objects with static storage; the text must live as long as the library.
 inline std::vector<const char*>& operator_schemas() {
   static auto& schemas = *new std::vector<const char*>();
   return schemas;
 }
 
 /// Body of the entry. \p plugins: stc_plugin_of of each type.
-inline stc_error* plugin_entry(const stc_host* host, const stc_plugin_set** out,
+inline stc_error* plugin_entry(const stc_host* host,
+                               const stc_plugin_set** out,
                                std::vector<const stc_plugin* (*)()> plugins) noexcept {
   const stc_host table = imported(host);
   return guarded(table, [&] {
@@ -93,31 +95,37 @@ inline stc_error* plugin_entry(const stc_host* host, const stc_plugin_set** out,
 
 #define STC_DECLARE_PLUGIN(Type) const stc_plugin* stc_plugin_of(::stc::PluginTag<Type>)
 
-#define STC_DEFINE_PLUGIN(kind, table, Type, name, version, doc)                                       \
-  STC_DECLARE_PLUGIN(Type);                                                                            \
-  STC_PLUGIN_NOTE(kind, name, version, doc)                                                            \
-  const stc_plugin* stc_plugin_of(::stc::PluginTag<Type>) {                                            \
-    static const stc_plugin plugin = ::stc::detail::describe_plugin<Type>(kind, table, name, version, doc); \
-    return &plugin;                                                                                    \
-  }                                                                                                    \
+#define STC_DEFINE_PLUGIN(kind, table, Type, name, version, doc)               \
+  STC_DECLARE_PLUGIN(Type);                                                    \
+  STC_PLUGIN_NOTE(kind, name, version, doc)                                    \
+  const stc_plugin* stc_plugin_of(::stc::PluginTag<Type>) {                    \
+    static const stc_plugin plugin =                                           \
+        ::stc::detail::describe_plugin<Type>(kind, table, name, version, doc); \
+    return &plugin;                                                            \
+  }                                                                            \
   static_assert(true)
 
-#define STC_PLUGIN_LIBRARY(level, ...)                                                                 \
-  STC_LIBRARY_NOTE_##level()                                                                           \
-  extern "C" __attribute__((visibility("default"))) stc_error* stc_plugin_entry_v1(                    \
-      const stc_host* host, const stc_plugin_set** out) {                                              \
-    return ::stc::detail::plugin_entry(host, out, {STC_DETAIL_FOR_EACH(STC_DETAIL_DESCRIBE, __VA_ARGS__)}); \
-  }                                                                                                    \
+#define STC_PLUGIN_LIBRARY(level, ...)                                                    \
+  STC_LIBRARY_NOTE_##level() extern "C" __attribute__((visibility("default"))) stc_error* \
+  stc_plugin_entry_v1(const stc_host* host, const stc_plugin_set** out) {                 \
+    return ::stc::detail::plugin_entry(                                                   \
+        host, out, {STC_DETAIL_FOR_EACH(STC_DETAIL_DESCRIBE, __VA_ARGS__)});              \
+  }                                                                                       \
   static_assert(true)
 
 #define STC_DETAIL_DESCRIBE(Type) [] { return stc_plugin_of(::stc::PluginTag<Type>{}); },
 
 // Applies a macro to each of at most 64 arguments.
 #define STC_DETAIL_PARENS ()
-#define STC_DETAIL_EXPAND(...) STC_DETAIL_EXPAND3(STC_DETAIL_EXPAND3(STC_DETAIL_EXPAND3(STC_DETAIL_EXPAND3(__VA_ARGS__))))
-#define STC_DETAIL_EXPAND3(...) STC_DETAIL_EXPAND2(STC_DETAIL_EXPAND2(STC_DETAIL_EXPAND2(STC_DETAIL_EXPAND2(__VA_ARGS__))))
-#define STC_DETAIL_EXPAND2(...) STC_DETAIL_EXPAND1(STC_DETAIL_EXPAND1(STC_DETAIL_EXPAND1(STC_DETAIL_EXPAND1(__VA_ARGS__))))
+#define STC_DETAIL_EXPAND(...) \
+  STC_DETAIL_EXPAND3(STC_DETAIL_EXPAND3(STC_DETAIL_EXPAND3(STC_DETAIL_EXPAND3(__VA_ARGS__))))
+#define STC_DETAIL_EXPAND3(...) \
+  STC_DETAIL_EXPAND2(STC_DETAIL_EXPAND2(STC_DETAIL_EXPAND2(STC_DETAIL_EXPAND2(__VA_ARGS__))))
+#define STC_DETAIL_EXPAND2(...) \
+  STC_DETAIL_EXPAND1(STC_DETAIL_EXPAND1(STC_DETAIL_EXPAND1(STC_DETAIL_EXPAND1(__VA_ARGS__))))
 #define STC_DETAIL_EXPAND1(...) __VA_ARGS__
-#define STC_DETAIL_FOR_EACH(macro, ...) __VA_OPT__(STC_DETAIL_EXPAND(STC_DETAIL_EACH(macro, __VA_ARGS__)))
-#define STC_DETAIL_EACH(macro, first, ...) macro(first) __VA_OPT__(STC_DETAIL_AGAIN STC_DETAIL_PARENS(macro, __VA_ARGS__))
+#define STC_DETAIL_FOR_EACH(macro, ...) \
+  __VA_OPT__(STC_DETAIL_EXPAND(STC_DETAIL_EACH(macro, __VA_ARGS__)))
+#define STC_DETAIL_EACH(macro, first, ...) \
+  macro(first) __VA_OPT__(STC_DETAIL_AGAIN STC_DETAIL_PARENS(macro, __VA_ARGS__))
 #define STC_DETAIL_AGAIN() STC_DETAIL_EACH

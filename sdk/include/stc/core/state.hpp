@@ -20,8 +20,12 @@ class StateWriter {
  public:
   StateWriter(Host host, const stc_state_writer& raw) : host_(host), raw_(detail::imported(&raw)) {}
 
-  void tensor(const char* name, stc_tensor tensor) const { host_.check(raw_.tensor(raw_.ctx, name, tensor)); }
-  void buffer(const char* name, const stc_buffer& buffer) const { host_.check(raw_.buffer(raw_.ctx, name, &buffer)); }
+  void tensor(const char* name, stc_tensor tensor) const {
+    host_.check(raw_.tensor(raw_.ctx, name, tensor));
+  }
+  void buffer(const char* name, const stc_buffer& buffer) const {
+    host_.check(raw_.buffer(raw_.ctx, name, &buffer));
+  }
   void bytes(const char* name, std::string_view bytes) const {
     host_.check(raw_.bytes(raw_.ctx, name, bytes.data(), bytes.size()));
   }
@@ -34,7 +38,7 @@ class StateWriter {
   }
   /// A 0-d number.
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   void number(const char* name, T value) const {
     static_assert(dtype_of<T> != 0, "a number has a type that has an STC_DTYPE code");
     buffer(name, {&value, sizeof value, dtype_of<T>, 0, nullptr});
@@ -78,7 +82,8 @@ class StateReader {
     }
     return std::string_view(static_cast<const char*>(data), size);
   }
-  /// Nothing when absent; Fault(INVALID_ARGUMENT) when it is of another type or not one-dimensional.
+  /// Nothing when absent; Fault(INVALID_ARGUMENT) when it is of another type or not
+  /// one-dimensional.
   template <class T>
   std::optional<std::vector<T>> array(const char* name) const {
     const stc_buffer raw = buffer(name);
@@ -91,8 +96,8 @@ class StateReader {
     return values;
   }
   template <class T>
-    requires std::is_arithmetic_v<T>
-  std::optional<T> number(const char* name) const {
+  requires std::is_arithmetic_v<T> std::optional<T> number(const char* name)
+  const {
     const stc_buffer raw = buffer(name);
     if (raw.data == nullptr) {
       return std::nullopt;
@@ -108,8 +113,9 @@ class StateReader {
   static void expect(const char* name, const stc_buffer& raw, int32_t ndim) {
     if (raw.dtype != dtype_of<T> || raw.ndim != ndim || (ndim == 0 && raw.bytes != sizeof(T))) {
       throw Fault(STC_ERROR_INVALID_ARGUMENT,
-                  std::string("state ") + name + ": got " + dtype_name(raw.dtype) + " of " + std::to_string(raw.ndim) +
-                      " dimensions, expected " + dtype_name(dtype_of<T>) + " of " + std::to_string(ndim));
+                  std::string("state ") + name + ": got " + dtype_name(raw.dtype) + " of " +
+                      std::to_string(raw.ndim) + " dimensions, expected " +
+                      dtype_name(dtype_of<T>) + " of " + std::to_string(ndim));
     }
   }
 

@@ -11,7 +11,8 @@
 
 namespace stc {
 
-/// Null, bool, int, float, text, list or object. A view: text and nodes live as long as their source.
+/// Null, bool, int, float, text, list or object. A view: text and nodes live as long as their
+/// source.
 class Value {
  public:
   Value() : raw_{} {}
@@ -21,8 +22,8 @@ class Value {
   Value(double value) : raw_{STC_VALUE_FLOAT, 0, {std::bit_cast<uint64_t>(value), 0}} {}
   Value(float value) : Value(static_cast<double>(value)) {}
   template <class Int>
-    requires(std::is_integral_v<Int> && !std::is_same_v<Int, bool>)
-  Value(Int value) : raw_{STC_VALUE_INT, 0, {static_cast<uint64_t>(static_cast<int64_t>(value)), 0}} {}
+  requires(std::is_integral_v<Int> && !std::is_same_v<Int, bool>) Value(Int value)
+      : raw_{STC_VALUE_INT, 0, {static_cast<uint64_t>(static_cast<int64_t>(value)), 0}} {}
   /// Text is borrowed and must be NUL-terminated at its end.
   Value(const char* text) : Value(text, std::char_traits<char>::length(text)) {}
   Value(const std::string& text) : Value(text.c_str(), text.size()) {}
@@ -67,24 +68,35 @@ class Value {
 
   const char* kind_name() const {
     switch (raw_.kind) {
-      case STC_VALUE_NULL: return "null";
-      case STC_VALUE_BOOL: return "bool";
-      case STC_VALUE_INT: return "int";
-      case STC_VALUE_FLOAT: return "float";
-      case STC_VALUE_STRING: return "string";
-      case STC_VALUE_LIST: return "list";
-      case STC_VALUE_OBJECT: return "object";
-      default: return "unknown";
+      case STC_VALUE_NULL:
+        return "null";
+      case STC_VALUE_BOOL:
+        return "bool";
+      case STC_VALUE_INT:
+        return "int";
+      case STC_VALUE_FLOAT:
+        return "float";
+      case STC_VALUE_STRING:
+        return "string";
+      case STC_VALUE_LIST:
+        return "list";
+      case STC_VALUE_OBJECT:
+        return "object";
+      default:
+        return "unknown";
     }
   }
   const stc_value& raw() const { return raw_; }
 
  private:
   Value(const char* text, std::size_t size)
-      : raw_{STC_VALUE_STRING, 0, {static_cast<uint64_t>(reinterpret_cast<uintptr_t>(text)), size}} {}
+      : raw_{STC_VALUE_STRING,
+             0,
+             {static_cast<uint64_t>(reinterpret_cast<uintptr_t>(text)), size}} {}
   void expect(bool right, const char* wanted) const {
     if (!right) {
-      throw Fault(STC_ERROR_INVALID_ARGUMENT, std::string("value: got ") + kind_name() + ", expected " + wanted);
+      throw Fault(STC_ERROR_INVALID_ARGUMENT,
+                  std::string("value: got ") + kind_name() + ", expected " + wanted);
     }
   }
 

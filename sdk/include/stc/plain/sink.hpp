@@ -36,7 +36,9 @@ class RunInfo {
   bool resumed() const { return raw_.start_step > 0; }
 
  private:
-  static std::string_view text(const char* text) { return text == nullptr ? std::string_view() : std::string_view(text); }
+  static std::string_view text(const char* text) {
+    return text == nullptr ? std::string_view() : std::string_view(text);
+  }
   stc_run_info raw_;
 };
 
@@ -97,8 +99,9 @@ namespace detail {
 template <class T>
 struct SinkSlots : Slots<T, stc_sink> {
   using Base = Slots<T, stc_sink>;
-  static_assert(requires(T& sink, const EventView& event) { sink.event(event); },
-                "a sink has a member void event(const stc::EventView&)");
+  static_assert(
+      requires(T & sink, const EventView& event) { sink.event(event); },
+      "a sink has a member void event(const stc::EventView&)");
 
   static stc_error* open(stc_sink* self, const stc_run_info* run) noexcept {
     return Base::call(self, [&](T& sink) {

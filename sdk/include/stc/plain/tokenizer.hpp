@@ -35,13 +35,17 @@ concept EncodesIntoSpan = requires(T& t, std::string_view text, std::span<int32_
   { t.encode(text, ids) } -> std::convertible_to<uint64_t>;
 };
 template <class T>
-concept EncodesIntoVector = requires(T& t, std::string_view text, std::vector<int32_t>& ids) { t.encode(text, ids); };
+concept EncodesIntoVector = requires(T& t, std::string_view text, std::vector<int32_t>& ids) {
+  t.encode(text, ids);
+};
 template <class T>
 concept DecodesIntoSpan = requires(T& t, std::span<const int32_t> ids, std::span<char> text) {
   { t.decode(ids, text) } -> std::convertible_to<uint64_t>;
 };
 template <class T>
-concept DecodesIntoString = requires(T& t, std::span<const int32_t> ids, std::string& text) { t.decode(ids, text); };
+concept DecodesIntoString = requires(T& t, std::span<const int32_t> ids, std::string& text) {
+  t.decode(ids, text);
+};
 
 template <class T>
 struct TokenizerSlots : Slots<T, stc_tokenizer> {
@@ -52,9 +56,17 @@ struct TokenizerSlots : Slots<T, stc_tokenizer> {
   static_assert(DecodesIntoSpan<T> || DecodesIntoString<T>,
                 "a tokenizer has decode(std::span<const int32_t>, std::string&) or "
                 "uint64_t decode(std::span<const int32_t>, std::span<char>)");
-  static_assert(requires(T& t) { { t.size() } -> std::convertible_to<uint64_t>; }, "a tokenizer has uint64_t size()");
+  static_assert(
+      requires(T & t) {
+        { t.size() } -> std::convertible_to<uint64_t>;
+      },
+      "a tokenizer has uint64_t size()");
 
-  static stc_error* encode(stc_tokenizer* self, const char* text, uint64_t size, int32_t* ids, uint64_t capacity,
+  static stc_error* encode(stc_tokenizer* self,
+                           const char* text,
+                           uint64_t size,
+                           int32_t* ids,
+                           uint64_t capacity,
                            uint64_t* count) noexcept {
     return Base::call(self, [&](T& tokenizer) {
       const std::string_view view(text, size);
@@ -68,7 +80,11 @@ struct TokenizerSlots : Slots<T, stc_tokenizer> {
       }
     });
   }
-  static stc_error* decode(stc_tokenizer* self, const int32_t* ids, uint64_t count, char* text, uint64_t capacity,
+  static stc_error* decode(stc_tokenizer* self,
+                           const int32_t* ids,
+                           uint64_t count,
+                           char* text,
+                           uint64_t capacity,
                            uint64_t* size) noexcept {
     return Base::call(self, [&](T& tokenizer) {
       const std::span<const int32_t> view(ids, count);
@@ -83,19 +99,22 @@ struct TokenizerSlots : Slots<T, stc_tokenizer> {
     });
   }
   static uint64_t size(stc_tokenizer* self) noexcept {
-    return Base::template call_value<uint64_t>(self, "size", 0, [](T& tokenizer) { return tokenizer.size(); });
+    return Base::template call_value<uint64_t>(
+        self, "size", 0, [](T& tokenizer) { return tokenizer.size(); });
   }
   static uint64_t max_token_bytes(stc_tokenizer* self) noexcept {
-    return Base::template call_value<uint64_t>(self, "max_token_bytes", 0,
-                                               [](T& tokenizer) { return tokenizer.max_token_bytes(); });
+    return Base::template call_value<uint64_t>(
+        self, "max_token_bytes", 0, [](T& tokenizer) { return tokenizer.max_token_bytes(); });
   }
   static uint64_t safe_cut(stc_tokenizer* self, const char* text, uint64_t size) noexcept {
-    return Base::template call_value<uint64_t>(
-        self, "safe_cut", 0, [&](T& tokenizer) { return tokenizer.safe_cut(std::string_view(text, size)); });
+    return Base::template call_value<uint64_t>(self, "safe_cut", 0, [&](T& tokenizer) {
+      return tokenizer.safe_cut(std::string_view(text, size));
+    });
   }
   static int32_t special_token(stc_tokenizer* self, const char* role) noexcept {
-    return Base::template call_value<int32_t>(
-        self, "special_token", -1, [&](T& tokenizer) { return tokenizer.special_token(std::string_view(role)); });
+    return Base::template call_value<int32_t>(self, "special_token", -1, [&](T& tokenizer) {
+      return tokenizer.special_token(std::string_view(role));
+    });
   }
 
  private:
@@ -119,13 +138,13 @@ const stc_tokenizer_api* tokenizer_table() {
     api.encode = &S::encode;
     api.decode = &S::decode;
     api.size = &S::size;
-    if constexpr (requires(T& t) { t.max_token_bytes(); }) {
+    if constexpr (requires(T & t) { t.max_token_bytes(); }) {
       api.max_token_bytes = &S::max_token_bytes;
     }
-    if constexpr (requires(T& t, std::string_view text) { t.safe_cut(text); }) {
+    if constexpr (requires(T & t, std::string_view text) { t.safe_cut(text); }) {
       api.safe_cut = &S::safe_cut;
     }
-    if constexpr (requires(T& t, std::string_view role) { t.special_token(role); }) {
+    if constexpr (requires(T & t, std::string_view role) { t.special_token(role); }) {
       api.special_token = &S::special_token;
     }
     return api;
@@ -136,7 +155,8 @@ const stc_tokenizer_api* tokenizer_table() {
 }  // namespace stc::detail
 
 #define STC_DEFINE_TOKENIZER(Type, name, version, doc) \
-  STC_DEFINE_PLUGIN(STC_KIND_TOKENIZER, ::stc::detail::tokenizer_table<Type>(), Type, name, version, doc)
+  STC_DEFINE_PLUGIN(                                   \
+      STC_KIND_TOKENIZER, ::stc::detail::tokenizer_table<Type>(), Type, name, version, doc)
 #define STC_TOKENIZER_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_TOKENIZER(Type, name, version, doc);      \
   STC_PLUGIN_LIBRARY(plain, Type);
