@@ -53,4 +53,7 @@ class Registry : public PluginCatalog {
   std::unique_ptr<Impl> impl_;
 };
 
+/// The registry of the program: made at the first call, with that call's paths, and never destroyed.
+Registry& process_registry(const std::vector<std::string>& cli_paths);
+
 }  // namespace stc::host

@@ -53,6 +53,7 @@ struct TorchSlots {
   void (*parallel_for)(void*, int64_t, int64_t, void (*)(void*, int64_t, int64_t), void*) = nullptr;
   stc_error* (*alloc)(void*, uint64_t, uint64_t, int32_t, void**) = nullptr;
   void (*free)(void*, void*) = nullptr;
+  void* (*stream)(void*) = nullptr;
 };
 TorchSlots& torch_slots();
 
@@ -63,12 +64,23 @@ struct ErrorText {
   std::string message;
   std::string key;  // INVALID_CONFIG: the key at fault
 };
+/// The one that exists before it is needed; never freed.
+stc_error* out_of_memory_error() noexcept;
 /// Reads and frees. Null gives code 0.
 ErrorText take_error(stc_error* error);
+void free_error(stc_error* error);
+int error_code(const stc_error* error);
+/// Lives as long as the error.
+const char* error_message(const stc_error* error);
+/// "INVALID_ARGUMENT", ...; "UNKNOWN" for a code of no name.
+const char* error_code_name(int code);
+
+/// Turns the exception in flight (inside a catch) into one line: its what(), or "an exception of type T".
+std::string describe_current_exception();
 
 class Services {
  public:
-  /// plugin_name labels log lines and seeds the rng streams. context may be null (entry, checks).
+  /// plugin_name labels log lines. context may be null (entry, checks).
   Services(std::string plugin_name, RunContext* context);
   ~Services();
   Services(const Services&) = delete;
@@ -84,6 +96,9 @@ class Services {
   std::string name_;
   RunContext* context_;
   stc_host table_{};
+  std::mutex inner_mutex_;
+  /// Services of the plugins that this one created; their tables live as long as this one's.
+  std::vector<std::unique_ptr<Services>> inner_;
 };
 
 /// The table given to library entries; lives for the process.

@@ -1,0 +1,75 @@
+/// \file
+/// Which libraries lie in the search path and what they hold, from their notes alone: loads nothing, so
+/// the launcher answers `plugins list` with it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/plugins/note.hpp"
+
+namespace stc::host {
+
+/// One file of the search path that is, or looks like, a library of plugins.
+struct IndexedLibrary {
+  std::string path;
+  std::optional<PluginNote> note;  // absent when the file cannot be read as a library
+  std::string refusal;             // why it is not used; empty: usable as far as the file tells
+  std::string hint;
+  bool usable() const { return refusal.empty(); }
+};
+
+/// A plugin of a usable library.
+struct IndexedPlugin {
+  const IndexedLibrary* library = nullptr;
+  const NotePlugin* record = nullptr;
+  const IndexedLibrary* shadowed_by = nullptr;  // an earlier library holds the same kind and name
+};
+
+/// A folder or file of the search path.
+struct SearchPlace {
+  std::string path;
+  std::string origin;  // "--plugin-path", "plugins.path", "STC_PLUGIN_PATH", "installed"
+  bool exists = false;
+};
+
+/// Not thread-safe; the registry guards it.
+class LibraryIndex {
+ public:
+  /// Search order: cli_paths, add_paths, STC_PLUGIN_PATH (entries separated by ':'), the plugins beside
+  /// the program. An entry is a folder (its *.so files in order of name) or one .so file.
+  explicit LibraryIndex(std::vector<std::string> cli_paths);
+  void add_paths(const std::vector<std::string>& paths);
+
+  /// In search order, each file once. Reads the notes at the first call.
+  const std::vector<IndexedLibrary>& libraries();
+  /// Plugins of usable libraries in search order, shadowed ones included.
+  const std::vector<IndexedPlugin>& plugins();
+  std::vector<SearchPlace> places() const;
+
+  /// The first usable one; nullptr when there is none.
+  const IndexedPlugin* find(int kind, std::string_view name);
+  /// A library that would hold the plugin, by its note or by its file name, were it not refused.
+  const IndexedLibrary* find_refused(int kind, std::string_view name);
+  std::vector<std::string> names(int kind);
+
+ private:
+  void scan();
+  void scan_file(const std::string& path, bool named_by_user);
+
+  std::vector<std::string> cli_paths_;
+  std::vector<std::string> config_paths_;
+  bool scanned_ = false;
+  std::vector<IndexedLibrary> libraries_;
+  std::vector<IndexedPlugin> plugins_;
+};
+
+/// True for what is meant as a file rather than a name: holds a '/' or ends in ".so".
+bool is_library_path(std::string_view word);
+
+/// Folder of the running program, without the last '/'; empty when unknown.
+std::string program_folder();
+
+}  // namespace stc::host
