@@ -1,0 +1,115 @@
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/tensor.h>
+#include <boost/test/unit_test.hpp>
+
+#include "host/errors/error.hpp"
+#include "host/services/services.hpp"
+#include "host/train/fingerprint.hpp"
+#include "host/train/plugin_state.hpp"
+#include "host/train/rng_state.hpp"
+#include "host/train/tensor_bridge.hpp"
+
+namespace stc::host {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(plugin_state)
+
+BOOST_AUTO_TEST_CASE(gives_back_tensors_buffers_and_bytes_by_name) {
+  StateCollector collector;
+  const stc_state_writer& writer = collector.writer();
+  const at::Tensor moments = at::tensor({1.0f, -2.5f, 3.0f});
+  BOOST_CHECK(writer.tensor(writer.ctx, "w/exp_avg", borrow_handle(moments)) == nullptr);
+  const std::string blob("\0\x01\xff z", 5);
+  BOOST_CHECK(writer.bytes(writer.ctx, "rng", blob.data(), blob.size()) == nullptr);
+  const int64_t sizes[1] = {2};
+  double values[2] = {0.5, 0.25};
+  const stc_buffer buffer{values, sizeof(values), STC_DTYPE_FLOAT64, 1, sizes};
+  BOOST_CHECK(writer.buffer(writer.ctx, "scale", &buffer) == nullptr);
+  values[0] = 9;  // copies were taken
+
+  const std::vector<HostTensor> tensors = collector.take_tensors();
+  BOOST_REQUIRE_EQUAL(tensors.size(), 2u);
+  const StateProvider provider(tensors, collector.bytes_as_value());
+  const stc_state_reader& reader = provider.reader();
+  BOOST_CHECK_EQUAL(reader.count(reader.ctx), 3u);
+  stc_tensor tensor = nullptr;
+  BOOST_CHECK(reader.tensor(reader.ctx, "w/exp_avg", &tensor) == nullptr);
+  BOOST_REQUIRE(tensor != nullptr);
+  BOOST_CHECK(to_tensor(tensor).equal(moments));
+  stc_buffer back{};
+  BOOST_CHECK(reader.buffer(reader.ctx, "scale", &back) == nullptr);
+  BOOST_REQUIRE_EQUAL(back.bytes, 16u);
+  BOOST_CHECK_EQUAL(static_cast<const double*>(back.data)[0], 0.5);
+  const void* data = nullptr;
+  uint64_t size = 0;
+  BOOST_CHECK(reader.bytes(reader.ctx, "rng", &data, &size) == nullptr);
+  BOOST_CHECK_EQUAL(std::string(static_cast<const char*>(data), size), blob);
+}
+
+BOOST_AUTO_TEST_CASE(answers_absent_names_with_nothing) {
+  const StateProvider provider({}, Value::object());
+  const stc_state_reader& reader = provider.reader();
+  stc_tensor tensor = nullptr;
+  BOOST_CHECK(reader.tensor(reader.ctx, "w/exp_avg", &tensor) == nullptr);
+  BOOST_CHECK(tensor == nullptr);
+  const void* data = nullptr;
+  uint64_t size = 1;
+  BOOST_CHECK(reader.bytes(reader.ctx, "x", &data, &size) == nullptr);
+  BOOST_CHECK(data == nullptr && size == 0);
+}
+
+BOOST_AUTO_TEST_CASE(refuses_text_that_is_not_hexadecimal) {
+  BOOST_CHECK_THROW(from_hex("0g", "x"), CheckpointError);
+  BOOST_CHECK_THROW(from_hex("0", "x"), CheckpointError);
+  BOOST_CHECK_EQUAL(from_hex(to_hex("\n\x80"), "x"), "\n\x80");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(rng_state)
+
+BOOST_AUTO_TEST_CASE(continues_the_same_stream) {
+  seed_generators(7);
+  (void)at::rand({3});
+  const std::string saved = rng_state_to_hex(current_rng_state());
+  const at::Tensor next = at::rand({100});
+  seed_generators(8);
+  restore_rng_state(saved);
+  BOOST_CHECK(at::rand({100}).equal(next));
+}
+
+BOOST_AUTO_TEST_CASE(refuses_a_state_of_another_size) {
+  BOOST_CHECK_THROW(restore_rng_state("00ff"), CheckpointError);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(fingerprints)
+
+BOOST_AUTO_TEST_CASE(name_each_difference_with_both_values) {
+  const Value stored = {{"data", {{"seed", 1}, {"shuffle", true}}}, {"optimizer", {{"name", "adamw"}}}};
+  const Value current = {{"data", {{"seed", 2}, {"shuffle", true}}}, {"optimizer", {{"name", "lion"}}}};
+  const std::vector<std::string> differences = fingerprint_differences(stored, current);
+  BOOST_REQUIRE_EQUAL(differences.size(), 2u);
+  BOOST_CHECK_EQUAL(differences[0], "data.seed: checkpoint has 1, this run has 2");
+  BOOST_CHECK_EQUAL(differences[1], "optimizer.name: checkpoint has \"adamw\", this run has \"lion\"");
+}
+
+BOOST_AUTO_TEST_CASE(are_equal_whatever_the_order_of_keys) {
+  BOOST_CHECK(fingerprint_differences({{"a", 1}, {"b", 2}}, {{"b", 2}, {"a", 1}}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(name_what_only_one_side_has) {
+  BOOST_CHECK_EQUAL(fingerprint_differences({{"a", 1}}, Value::object()).size(), 1u);
+  BOOST_CHECK_EQUAL(fingerprint_differences(Value::object(), {{"a", 1}}).size(), 1u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace stc::host
