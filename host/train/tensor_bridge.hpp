@@ -1,5 +1,5 @@
 /// \file
-/// The one place where handles of the plugin boundary become at::Tensor and back.
+/// Batches and checkpoint contents as tensors. Handles: host/services/tensor_handle.hpp.
 #pragma once
 
 #include <string>
@@ -8,22 +8,9 @@
 
 #include "host/checkpoint/safetensors.hpp"
 #include "host/data/loader.hpp"
-#include "stc/abi/core.h"
+#include "host/services/tensor_handle.hpp"
 
 namespace stc::host {
-
-/// The tensor behind a handle, which must not be null. Lives as long as the handle.
-at::Tensor& to_tensor(stc_tensor handle);
-/// A handle that lives as long as `tensor` does, for calls that borrow. Null for an undefined tensor.
-stc_tensor borrow_handle(const at::Tensor& tensor);
-/// A new handle, owned by the caller; dies by delete_handle. Null for an undefined tensor.
-stc_tensor to_handle(at::Tensor tensor);
-/// Null is fine.
-void delete_handle(stc_tensor handle) noexcept;
-
-/// STC_DTYPE_* <-> LibTorch's type. \throws TrainError for a type that the other side does not have.
-at::ScalarType to_scalar_type(int dtype);
-int to_stc_dtype(at::ScalarType type);
 
 /// A CPU tensor over the memory of a batch field, which it keeps alive.
 at::Tensor from_batch_field(const BatchField& field);
