@@ -9,13 +9,26 @@ function(stc_add_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE stc_test_support ${ARG_LIBS} stc_options)
-  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  stc_add_test_entry(${name} COMMAND ${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# stc_add_test_entry(<name> COMMAND <command of a Boost.Test executable> [LABELS <labels>] [TIMEOUT <seconds>])
+#
+# The CTest entry alone. Its cases are also written to <build>/test-results/<name>.xml (JUnit), which
+# tools/test counts. The tests find the build through STC_TEST_BIN, STC_TEST_PLUGINS and STC_TEST_SOURCE.
+function(stc_add_test_entry name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "STC_TEST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};STC_TEST_PLUGINS=${STC_PLUGIN_OUTPUT_DIRECTORY};STC_TEST_SOURCE=${PROJECT_SOURCE_DIR}")
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/test-results")
+  set(environment
+    "STC_TEST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" "STC_TEST_PLUGINS=${STC_PLUGIN_OUTPUT_DIRECTORY}"
+    "STC_TEST_SOURCE=${PROJECT_SOURCE_DIR}"
+    "BOOST_TEST_LOGGER=HRF,message,stdout:JUNIT,message,${PROJECT_BINARY_DIR}/test-results/${name}.xml")
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
 endfunction()
