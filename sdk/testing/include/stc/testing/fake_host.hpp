@@ -19,6 +19,7 @@
 
 #include "stc/abi/host.h"
 #include "stc/core/guard.hpp"
+#include "stc/core/sized.hpp"
 #include "stc/testing/section.hpp"
 
 namespace stc::testing {
@@ -200,8 +201,8 @@ class FakeHost {
     table_.run_dir = [](void* ctx) { return self(ctx).run_dir.c_str(); };
     table_.path_resolve = [](void* ctx, const char* path) {
       thread_local std::string resolved;
-      const std::string& root = self(ctx).root;
-      resolved = path[0] == '/' || root.empty() ? std::string(path) : root + "/" + path;
+      const std::string& base = self(ctx).root;
+      resolved = path[0] == '/' || base.empty() ? std::string(path) : base + "/" + path;
       return resolved.c_str();
     };
     table_.create_inner = [](void* ctx,
