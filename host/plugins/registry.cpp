@@ -1,23 +1,15 @@
 #include "host/plugins/registry.hpp"
 
+#include <optional>
 #include <utility>
 
+#include "host/config/nearest.hpp"
 #include "host/errors/error.hpp"
-#include "host/errors/nearest.hpp"
 #include "host/plugins/library.hpp"
 #include "host/plugins/search.hpp"
 
 namespace stc::host {
 namespace {
-
-std::string join(const std::vector<std::string>& words, const char* separator) {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += separator;
-    text += word;
-  }
-  return text;
-}
 
 /// The one plugin of a kind in a library that was given by its path.
 const LoadedPlugin& only_plugin(const LoadedLibrary& library, int kind) {
@@ -35,9 +27,9 @@ const LoadedPlugin& only_plugin(const LoadedLibrary& library, int kind) {
     for (const auto& plugin : library.plugins) {
       others.push_back(std::string(kind_name(plugin->declaration.kind)) + " " + plugin->declaration.name);
     }
-    throw PluginError("plugin " + library.path + ": holds no " + word + ", it holds " + join(others, ", "));
+    throw PluginError("plugin " + library.path + ": holds no " + word + ", it holds " + join(others));
   }
-  throw PluginError("plugin " + library.path + ": holds several plugins of kind " + word + ": " + join(names, ", "),
+  throw PluginError("plugin " + library.path + ": holds several plugins of kind " + word + ": " + join(names),
                     "name one of them and give the file by --plugin-path");
 }
 
@@ -99,10 +91,10 @@ const LoadedPlugin& Registry::load(int kind, std::string_view name) {
     places.push_back(place.path + (place.exists ? "" : " (does not exist)"));
   }
   std::string message = std::string(kind_name(kind)) + " plugin " + std::string(name) + ": not found";
-  message += known.empty() ? ", there is none of this kind" : ", known: " + join(known, ", ");
-  const std::string close = nearest(name, known);
-  std::string hint = close.empty() ? "" : "nearest name is " + close + "; ";
-  hint += places.empty() ? "no place to search: give --plugin-path" : "searched: " + join(places, ", ");
+  message += known.empty() ? ", there is none of this kind" : ", known: " + join(known);
+  const std::optional<std::string> close = nearest(name, known);
+  std::string hint = close ? "nearest name is " + *close + "; " : "";
+  hint += places.empty() ? "no place to search: give --plugin-path" : "searched: " + join(places);
   throw PluginError(message, hint);
 }
 
