@@ -170,18 +170,17 @@ class CaseRun {
 
 // Before main, as BOOST_AUTO_TEST_CASE does. A case that cannot be read fails when it runs.
 bool register_cases() {
-  std::map<std::string, std::vector<fs::path>> suites;
+  static std::map<std::string, std::vector<std::string>> suites;  // Boost.Test borrows the names of files
   for (const auto& entry : fs::recursive_directory_iterator(STC_CLI_CASES)) {
     if (entry.path().extension() == ".yaml") {
-      suites[entry.path().parent_path().filename().string()].push_back(entry.path());
+      suites[entry.path().parent_path().filename().string()].push_back(entry.path().string());
     }
   }
   for (auto& [name, files] : suites) {
     std::sort(files.begin(), files.end());
     auto* suite = BOOST_TEST_SUITE(name);
-    for (const fs::path& file : files) {
-      suite->add(ut::make_test_case([path = file.string()] { CaseRun(path).execute(); }, file.stem().string(),
-                                    file.string(), 1));
+    for (const std::string& file : files) {
+      suite->add(ut::make_test_case([&file] { CaseRun(file).execute(); }, fs::path(file).stem().string(), file, 1));
     }
     ut::framework::current_auto_test_suite().add(suite);
   }

@@ -1,7 +1,8 @@
 # LibTorch as imported targets stc::torch_cpu and stc::c10.
 #
 # Looked for, in this order: STC_LIBTORCH_ROOT (cache or environment), Torch_DIR, CMAKE_PREFIX_PATH
-# (cache or environment), and the Python package in <build>/venv, which tools/setup creates. LibTorch's
+# (cache or environment), and the Python package in the virtual environment that tools/setup creates:
+# <build>/venv, STC_BUILD/venv, or build/venv in the source folder. LibTorch's
 # own package file is not used: it adds the RPATHs of its makers, probes the machine, and writes
 # absolute paths into whatever links it.
 #
@@ -22,8 +23,12 @@ if(DEFINED ENV{CMAKE_PREFIX_PATH})
   string(REPLACE ":" ";" _stc_prefixes "$ENV{CMAKE_PREFIX_PATH}")
   list(APPEND _stc_torch_hints ${_stc_prefixes})
 endif()
-file(GLOB _stc_wheels LIST_DIRECTORIES true "${CMAKE_BINARY_DIR}/venv/lib/python3*/site-packages/torch")
-list(APPEND _stc_torch_hints ${_stc_wheels})
+foreach(_folder "${CMAKE_BINARY_DIR}" "$ENV{STC_BUILD}" "${PROJECT_SOURCE_DIR}/build")
+  if(_folder)
+    file(GLOB _stc_wheels LIST_DIRECTORIES true "${_folder}/venv/lib/python3*/site-packages/torch")
+    list(APPEND _stc_torch_hints ${_stc_wheels})
+  endif()
+endforeach()
 
 find_path(STC_LIBTORCH_DIR NAMES include/torch/csrc/stable/c/shim.h HINTS ${_stc_torch_hints} NO_DEFAULT_PATH)
 if(STC_LIBTORCH_DIR AND EXISTS "${STC_LIBTORCH_DIR}/include/torch/headeronly/version.h")
