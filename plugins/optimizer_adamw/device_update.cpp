@@ -1,0 +1,127 @@
+#include "device_update.hpp"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <stc/stable/ops.hpp>
+
+namespace stc::adamw {
+namespace {
+
+using stable::Tensor;
+
+/// A 0-d fp32 tensor on the device of `like`.
+Tensor scalar_like(const Tensor& like, double value) {
+  return stable::to(stable::full(like, {}, value), STC_DTYPE_FLOAT32);
+}
+
+/// True where d and g have the same sign.
+Tensor aligned(const Tensor& d, const Tensor& g) {
+  return stable::gt(stable::mul(stable::call<"aten::sign(Tensor self) -> Tensor">(d),
+                                stable::call<"aten::sign(Tensor self) -> Tensor">(g)),
+                    0);
+}
+
+}  // namespace
+
+void DeviceUpdate::bind(std::vector<Slot>& slots) {
+  slots_ = &slots;
+  const stable::NoGradGuard no_grad;
+  for (Slot& slot : slots) {
+    if (slot.on_host) continue;
+    slot.device_exp_avg = stable::zeros_like(stable::detach(slot.tensor));
+    slot.device_exp_avg_sq = stable::zeros_like(stable::detach(slot.tensor));
+  }
+}
+
+void DeviceUpdate::zero() {
+  if (slots_ == nullptr) return;
+  const stable::NoGradGuard no_grad;
+  for (Slot& slot : *slots_) {
+    if (slot.on_host) continue;
+    stable::zero_(slot.device_exp_avg);
+    stable::zero_(slot.device_exp_avg_sq);
+  }
+}
+
+void DeviceUpdate::copy_state(Slot& slot, const Tensor& exp_avg, const Tensor& exp_avg_sq) {
+  stable::copy_(slot.device_exp_avg, exp_avg);
+  stable::copy_(slot.device_exp_avg_sq, exp_avg_sq);
+}
+
+void DeviceUpdate::step(const Settings& settings, const std::vector<Group>& groups, const Step& step,
+                        const std::vector<uint32_t>& indices, const std::vector<Tensor>& gradients) {
+  const stable::NoGradGuard no_grad;
+  // The fused operator takes one rate, one decay and one type a call.
+  std::map<std::pair<std::pair<uint32_t, int64_t>, int32_t>, std::pair<std::vector<uint32_t>, std::vector<Tensor>>> calls;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    Slot& slot = (*slots_)[indices[i]];
+    const int64_t t = ++slot.updates;
+    if (!settings.fused) {
+      step_composed(settings, groups[slot.group], step, slot, gradients[i], t);
+      continue;
+    }
+    auto& [members, grads] = calls[{{slot.group, t}, slot.dtype}];
+    members.push_back(indices[i]);
+    grads.push_back(gradients[i]);
+  }
+  for (const auto& [key, call] : calls) {
+    step_fused(settings, groups[key.first.first], step, call.first, call.second, key.first.second);
+  }
+}
+
+void DeviceUpdate::step_fused(const Settings& settings, const Group& group, const Step& step,
+                              const std::vector<uint32_t>& indices, const std::vector<Tensor>& gradients, int64_t t) {
+  std::vector<Tensor> parameters, exp_avgs, exp_avg_sqs, before;
+  for (const uint32_t index : indices) {
+    const Slot& slot = (*slots_)[index];
+    parameters.push_back(slot.tensor);
+    exp_avgs.push_back(slot.device_exp_avg);
+    exp_avg_sqs.push_back(slot.device_exp_avg_sq);
+    if (settings.cautious) before.push_back(stable::clone(slot.tensor));
+  }
+  const std::vector<Tensor> counts(indices.size(), scalar_like(parameters[0], static_cast<double>(t)));
+  // The operator divides by grad_scale and leaves the gradient scaled.
+  Tensor scale;
+  if (step.grad_factor_t != nullptr) {
+    const Tensor factor = Tensor::share(step.grad_factor_t);
+    scale = stable::pow(factor, -1.0);
+  } else if (step.grad_factor != 1.0) {
+    scale = scalar_like(parameters[0], 1.0 / step.grad_factor);
+  }
+  const Tensor found_inf = step.found_inf != nullptr ? Tensor::share(step.found_inf) : Tensor();
+  stable::call<
+      "aten::_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, "
+      "Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
+      "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, "
+      "Tensor? found_inf=None) -> ()">(parameters, gradients, exp_avgs, exp_avg_sqs, std::vector<Tensor>(), counts,
+                                       step.lr * group.lr_scale, settings.beta1, settings.beta2, group.weight_decay,
+                                       settings.eps, false, false, scale, found_inf);
+  for (size_t i = 0; i < before.size(); ++i) {
+    const Tensor keep = aligned(stable::sub(before[i], parameters[i]), gradients[i]);
+    stable::copy_(parameters[i], stable::where(keep, parameters[i], before[i]));
+  }
+}
+
+void DeviceUpdate::step_composed(const Settings& settings, const Group& group, const Step& step, Slot& slot,
+                                 const Tensor& gradient, int64_t t) {
+  const auto f = make_factors<double>(settings, step.lr * group.lr_scale, group.weight_decay, step.grad_factor, t);
+  const Tensor g = step.grad_factor_t != nullptr ? stable::mul(gradient, Tensor::share(step.grad_factor_t))
+                                                 : stable::mul(gradient, step.grad_factor);
+  const Tensor m = stable::add(stable::mul(slot.device_exp_avg, f.beta1), g, f.one_minus_beta1);
+  const Tensor v = stable::addcmul(stable::mul(slot.device_exp_avg_sq, f.beta2), g, g, f.one_minus_beta2);
+  const Tensor root = stable::add(stable::mul(stable::sqrt(v), f.root_scale), f.eps);
+  Tensor p = stable::addcdiv(stable::mul(slot.tensor, f.decay), m, root, -f.step);
+  if (settings.cautious) p = stable::where(aligned(stable::sub(slot.tensor, p), g), p, slot.tensor);
+  const auto write = [&](const Tensor& to, const Tensor& value) {
+    if (step.found_inf == nullptr) return stable::copy_(to, value);
+    const Tensor skip = stable::gt(Tensor::share(step.found_inf), 0);
+    stable::copy_(to, stable::where(skip, to, value));
+  };
+  write(slot.tensor, p);
+  write(slot.device_exp_avg, m);
+  write(slot.device_exp_avg_sq, v);
+}
+
+}  // namespace stc::adamw

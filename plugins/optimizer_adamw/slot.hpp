@@ -1,0 +1,70 @@
+/// \file
+/// What AdamW keeps of one bound parameter.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <stc/stable/optimizer.hpp>
+
+#include "kernel.hpp"
+
+namespace stc::adamw {
+
+struct Settings {
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  bool fused = true;
+  bool cautious = false;
+};
+
+struct Slot {
+  std::string name;
+  stable::Tensor tensor;
+  uint32_t group = 0;
+  int32_t dtype = 0;  // STC_DTYPE_*
+  Element element = Element::kFloat32;
+  bool on_host = true;
+  int32_t device_type = STC_DEVICE_CPU;
+  int32_t device_index = -1;
+  std::vector<int64_t> sizes;
+  int64_t numel = 0;
+  void* data = nullptr;
+  int64_t updates = 0;  // made so far
+  // on the host: views into the packed moments
+  void* exp_avg = nullptr;
+  void* exp_avg_sq = nullptr;
+  // elsewhere
+  stable::Tensor device_exp_avg, device_exp_avg_sq;
+
+  bool is_double() const { return element == Element::kFloat64; }
+  int32_t state_dtype() const { return is_double() ? STC_DTYPE_FLOAT64 : STC_DTYPE_FLOAT32; }
+  size_t state_size() const { return is_double() ? sizeof(double) : sizeof(float); }
+};
+
+/// "(4,129)"
+inline std::string shape_text(const int64_t* sizes, size_t rank) {
+  std::string text = "(";
+  for (size_t i = 0; i < rank; ++i) text += (i > 0 ? "," : "") + std::to_string(sizes[i]);
+  return text + ")";
+}
+
+/// The multipliers of update number t (from 1) at rate lr.
+template <class S>
+Factors<S> make_factors(const Settings& s, double lr, double weight_decay, double grad_factor, int64_t t) {
+  const auto n = static_cast<double>(t);
+  return {static_cast<S>(grad_factor),
+          static_cast<S>(s.beta1),
+          static_cast<S>(1 - s.beta1),
+          static_cast<S>(s.beta2),
+          static_cast<S>(1 - s.beta2),
+          static_cast<S>(1 - lr * weight_decay),
+          static_cast<S>(lr / (1 - std::pow(s.beta1, n))),
+          static_cast<S>(1 / std::sqrt(1 - std::pow(s.beta2, n))),
+          static_cast<S>(s.eps)};
+}
+
+}  // namespace stc::adamw
