@@ -3,6 +3,7 @@
 #include <csignal>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <clocale>
@@ -23,27 +24,37 @@ constexpr std::array kFatalSignals = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 struct GuardState {
   std::atomic<bool> loading{false};
   char library[4096] = {};
+  int report_fd = -1;
   std::array<struct sigaction, kFatalSignals.size()> previous{};
   std::terminate_handler previous_terminate = nullptr;
 };
 GuardState state;
 
-/// Async-signal-safe: write(2) of three pieces and _exit.
+void put(int fd, const char* text) {
+  size_t left = std::strlen(text);
+  while (left > 0) {
+    const ssize_t n = ::write(fd, text, left);
+    if (n <= 0) return;
+    text += n;
+    left -= static_cast<size_t>(n);
+  }
+}
+
+/// Async-signal-safe: write(2) and _exit.
 [[noreturn]] void end_process(const char* reason) {
-  const auto put = [](const char* text) {
-    size_t left = std::strlen(text);
-    while (left > 0) {
-      const ssize_t n = ::write(STDERR_FILENO, text, left);
-      if (n <= 0) break;
-      text += n;
-      left -= static_cast<size_t>(n);
-    }
-  };
-  put("error: plugin ");
-  put(state.library);
-  put(": ended the process while it was loaded: ");
-  put(reason);
-  put("\n  hint: run `stc-host plugins check` on it; its initialisers or its entry function fail\n");
+  const bool report = state.report_fd >= 0;
+  const int fd = report ? state.report_fd : STDERR_FILENO;
+  const char* line_break = report ? "\\n" : "\n";
+  put(fd, report ? "eerror: plugin " : "error: plugin ");
+  put(fd, state.library);
+  put(fd, ": ended the process while it was loaded: ");
+  put(fd, reason);
+  put(fd, line_break);
+  put(fd, "  hint: ");
+  put(fd, report ? "look at its static initialisers and its entry function"
+                 : "`stc-host plugins check` tries it in a process of its own; look at its static initialisers");
+  put(fd, line_break);
+  if (report) put(fd, "\n");
   ::_exit(kExitError);
 }
 
@@ -66,6 +77,7 @@ void on_terminate() {
   static char reason[2048];
   const std::string what = describe_current_exception();
   std::snprintf(reason, sizeof reason, "an initialiser threw: %s", what.c_str());
+  std::replace(reason, reason + std::strlen(reason), '\n', ' ');
   end_process(reason);
 }
 
@@ -87,6 +99,8 @@ LoadGuard::LoadGuard(const std::string& library) : c_locale_(std::setlocale(LC_A
   state.previous_terminate = std::set_terminate(on_terminate);
   state.loading.store(true);
 }
+
+void LoadGuard::report_to(int fd) { state.report_fd = fd; }
 
 LoadGuard::~LoadGuard() {
   state.loading.store(false);

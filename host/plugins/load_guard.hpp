@@ -20,6 +20,10 @@ class LoadGuard {
   LoadGuard(const LoadGuard&) = delete;
   LoadGuard& operator=(const LoadGuard&) = delete;
 
+  /// The error goes to this descriptor, as one line that starts with 'e' and has "\\n" for its line breaks,
+  /// instead of to standard error in plain text; -1 undoes it.
+  static void report_to(int fd);
+
  private:
   std::string c_locale_;
   std::locale cpp_locale_;

@@ -1,0 +1,43 @@
+#include "host/app/training_half.hpp"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "host/plugins/search.hpp"
+#include "stc/version.hpp"
+
+namespace stc::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string find_training_half() {
+  const fs::path program = program_folder();
+  std::string searched;
+  for (const char* folder : {"../lib/stc", "../lib"}) {
+    const fs::path file = (program / folder / "libstc_host.so").lexically_normal();
+    std::error_code ignored;
+    if (fs::exists(file, ignored)) return file.string();
+    searched += (searched.empty() ? "" : ", ") + file.parent_path().string();
+  }
+  throw Error("libstc_host.so: not found beside the program", "searched: " + searched + "; install stc-host again");
+}
+
+}  // namespace
+
+int run_in_training_half(const CommandLine& command_line) {
+  const std::string path = find_training_half();
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    const char* reason = dlerror();
+    throw Error(path + ": cannot be loaded: " + (reason != nullptr ? reason : "no reason given"),
+                "LibTorch must be where it was when stc-host was built or installed; build or install it again");
+  }
+  const auto entry = reinterpret_cast<decltype(&stc_host_main)>(dlsym(library, "stc_host_main"));
+  if (entry == nullptr) throw Error(path + ": is no training half of stc-host", "build or install stc-host again");
+  return entry(STC_VERSION, &command_line);
+}
+
+}  // namespace stc::host
