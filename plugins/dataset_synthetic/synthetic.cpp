@@ -27,6 +27,12 @@ class Synthetic {
   struct Samples {
     const Params* params;
     void get(std::span<const int64_t> indices, Rows& out) const {
+      for (const int64_t index : indices) {
+        if (index < 0 || index >= params->num_tokens) {
+          throw Fault(STC_ERROR_INVALID_ARGUMENT,
+                      "synthetic: sample " + std::to_string(index) + " of " + std::to_string(params->num_tokens));
+        }
+      }
       const auto block = static_cast<uint64_t>(params->block_size);
       thread_local std::vector<int64_t> tokens;
       tokens.resize(indices.size() * (block + 1));

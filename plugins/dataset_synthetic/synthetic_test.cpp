@@ -9,6 +9,8 @@
 
 #include "plugins/dataset_synthetic/tokens.hpp"
 
+#include "stc/testing/dataset.hpp"
+
 using stc::synthetic::draw_tokens;
 namespace data = boost::unit_test::data;
 
@@ -42,6 +44,18 @@ const std::vector<Drawn> kDrawn{
 };
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE(dataset_synthetic)
+
+BOOST_AUTO_TEST_CASE(conforms) {
+  const stc::testing::Subject subject(&stc_plugin_entry_v1, STC_KIND_DATASET, "synthetic");
+  stc::testing::DatasetCase given;
+  given.config = {{"num_tokens", 200}, {"block_size", 16}, {"vocab_size", 100}, {"seed", 3}};
+  const auto report = stc::testing::check_dataset(subject, given);
+  BOOST_TEST(report.passed(), report.text());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(tokens)
 

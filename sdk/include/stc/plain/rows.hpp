@@ -77,6 +77,12 @@ class Rows {
   uint32_t capacity() const { return capacity_; }
   uint32_t size() const { return num_rows_; }
 
+  /// Elements of a field that still fit: how large a piece of a document may be.
+  uint64_t room(uint32_t field) const {
+    const uint64_t capacity = buffers_[field].data == nullptr ? 0 : buffers_[field].capacity_bytes;
+    return capacity > end_[field] ? (capacity - end_[field]) / shapes_[field].element_bytes : 0;
+  }
+
   /// Room for this row's values of a field, to be filled before commit; empty when there is none.
   /// \param count elements; must be the field's own number where its shape is fixed.
   template <class T>
