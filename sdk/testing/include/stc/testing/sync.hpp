@@ -78,6 +78,10 @@ class SyncCalls {
   const SyncInstance& sync_;
 };
 
+inline stc_sync_operation put(const char* path) {
+  return {STC_SIZE_TO_END(stc_sync_operation, file), STC_SYNC_PUT, path, "x", 1, nullptr};
+}
+
 inline void check_sync_versions(Report& report, SyncCalls& calls) {
   report.context("commit");
   const std::string big(3 << 20, 'b');
@@ -119,7 +123,8 @@ inline void check_sync_versions(Report& report, SyncCalls& calls) {
   report.expect(calls.list("c").empty(), "a commit that failed left a file");
   report.expect(calls.poll() == second, "a commit that failed made a version");
   for (const char* path : {"../outside", "/absolute", "a/../../b", ""}) {
-    calls.commit({{"good", "x"}, {path, "x"}}, nullptr);
+    const std::vector<stc_sync_operation> operations{put("good"), put(path)};
+    calls.commit(operations, nullptr);
     report.expect(static_cast<bool>(calls.error),
                   std::string("path \"") + path + "\" was accepted");
   }
