@@ -35,6 +35,12 @@ struct KeyInfo {
   std::string owner;  // "stc" or "optimizer adamw"
 };
 
+/// An entry of logging.sinks, or the sink that logging.json_file implies.
+struct SinkSection {
+  std::string name;
+  Value section;  // the sink's own keys, checked and completed
+};
+
 struct Warning {
   std::string message;
   std::string hint;
@@ -69,13 +75,23 @@ class Config {
   Location where(std::string_view dotted) const;
   const std::vector<KeyInfo>& keys() const { return keys_; }
   const std::vector<Warning>& warnings() const { return warnings_; }
+  /// What a plugin is created with: the keys that it declares, and no others. Each is the user's value,
+  /// else the plugin's own default; numbers of float keys are doubles. In section data, vocab_size is
+  /// model.vocab_size, block_size falls back to model.max_seq_len and seed to run.seed. The optimizer
+  /// plugin cautious gets the whole section, for the optimizer that it wraps.
+  Value plugin_section(const PluginDeclaration& plugin, std::string_view section) const;
+  /// All sinks of the run, those of logging.json_file first.
+  const std::vector<SinkSection>& sinks() const { return sinks_; }
   /// root() with secret values replaced by "<redacted>".
   Value redacted() const;
 
  private:
   friend class ConfigBuilder;
+  const KeyInfo* find_key(std::string_view dotted) const;
+
   Value root_;
   std::vector<KeyInfo> keys_;
+  std::vector<SinkSection> sinks_;
   std::vector<Warning> warnings_;
 };
 

@@ -1,0 +1,21 @@
+// `stc-host validate FILE`: the resolved configuration on standard output, and nothing else there.
+
+#include "host/app/commands.hpp"
+#include "host/app/compose.hpp"
+#include "host/app/config_arguments.hpp"
+
+namespace stc::host {
+
+int validate_command(const ValidateArguments& arguments) {
+  Registry& registry = process_registry(arguments.plugin_paths);
+  const Depth depth = arguments.deep ? Depth::kRun : Depth::kPrint;
+  Config config = load_config(to_load_request(arguments, depth), registry);
+  print_warnings(config);
+
+  const Value document = config.redacted();
+  if (arguments.deep) compose(std::move(config), registry, ComposeMode::kCheck);
+  print_document(arguments.format == "json" ? to_json(document) + "\n" : to_yaml(document));
+  return kExitDone;
+}
+
+}  // namespace stc::host
