@@ -1,0 +1,89 @@
+/// \file
+/// CPU kernels, fp32, over a range of rows; the caller splits the rows between threads. One set for
+/// each instruction set, chosen once per process. Results do not depend on how rows are split.
+///
+/// Legend: N rows = B*T, C model width, H query heads, K key/value heads, G = H/K, D head size,
+/// F MLP width, V vocabulary. Everything is dense and row-major unless strides are given.
+#pragma once
+
+#include <cstdint>
+
+#include "random.hpp"
+
+namespace stc::reference_transformer {
+
+/// Where attention keeps its heads: a (B*K, G, T, D) array by strides, in elements; D is dense.
+struct HeadStrides {
+  int64_t batch = 0;  // from one (b, kv head) to the next
+  int64_t group = 0;
+  int64_t time = 0;
+};
+
+struct HeadShape {
+  int64_t rows = 0;      // B
+  int64_t time = 0;      // T
+  int64_t kv_heads = 0;  // K
+  int64_t group = 0;     // G
+  int64_t head_dim = 0;  // D
+  int64_t heads() const { return kv_heads * group; }
+  int64_t qkv_dim() const { return (heads() + 2 * kv_heads) * head_dim; }
+  int64_t model_dim() const { return heads() * head_dim; }
+};
+
+struct Kernels {
+  /// out[i] = table[ids[i]] times the mask, for rows [begin, end).
+  void (*gather)(const float* table, const int64_t* ids, float* out, int64_t C, Dropout dropout, int64_t begin,
+                 int64_t end);
+  /// table_grad[ids[i]] += grad[i] times the mask, over columns [begin, end) of all N rows: every
+  /// element is summed in the order of the rows.
+  void (*scatter_add)(float* table_grad, const int64_t* ids, const float* grad, int64_t N, int64_t C, Dropout dropout,
+                      int64_t begin, int64_t end);
+  /// sum = x + branch * mask1 * mask2 (when branch is given); rstd = 1/sqrt(mean(sum^2) + eps);
+  /// normed = sum * rstd * weight. RMSNorm: Zhang and Sennrich, arXiv:1910.07467.
+  void (*add_rms_norm)(const float* x, const float* branch, const float* weight, float* sum, float* normed,
+                       float* rstd, int64_t C, Dropout mask1, Dropout mask2, int64_t begin, int64_t end);
+  /// dx = d_sum (may be null) + the gradient through the norm; d_branch = dx * masks when given;
+  /// d_weight (C) += over the rows of the range.
+  void (*add_rms_norm_backward)(const float* d_normed, const float* d_sum, const float* sum, const float* weight,
+                                const float* rstd, float* dx, float* d_branch, float* d_weight, int64_t C,
+                                Dropout mask1, Dropout mask2, int64_t begin, int64_t end);
+  /// Splits qkv (N, (H+2K)*D) into q (B,K,G,T,D), k and v (B,K,T,D) and rotates q and k by their
+  /// positions: arXiv:2104.09864 in the rotate-half form. cos, sin: (T, D/2).
+  void (*split_heads)(const float* qkv, const float* cos, const float* sin, float* q, float* k, float* v,
+                      HeadShape shape, int64_t begin, int64_t end);
+  /// The gradient of split_heads; dk and dv hold one row per query head (stride group) and are summed
+  /// over the G of each key head (group 0: they hold one row per key head).
+  void (*split_heads_backward)(const float* dq, HeadStrides q_strides, const float* dk, const float* dv,
+                               HeadStrides kv_strides, const float* cos, const float* sin, float* d_qkv,
+                               HeadShape shape, int64_t kv_copies, int64_t begin, int64_t end);
+  /// (B*K,G,T,D) by strides to (N, H*D), for rows [begin, end) of N; and back.
+  void (*merge_heads)(const float* heads, HeadStrides strides, float* merged, HeadShape shape, int64_t begin,
+                      int64_t end);
+  void (*unmerge_heads)(const float* merged, float* heads, HeadStrides strides, HeadShape shape, int64_t begin,
+                        int64_t end);
+  /// Scores (B,H,T,T) become probabilities in place: softmax(scale * score) over keys j <= i whose
+  /// mask (B,T; may be null) is true; a row without keys becomes zero. dropped = probabilities times
+  /// the mask of attention dropout. Rows [begin, end) of B*H*T.
+  void (*causal_softmax)(float* scores, float* dropped, const bool* mask, float scale, HeadShape shape,
+                         Dropout dropout, int64_t begin, int64_t end);
+  /// d_scores = scale * P * (dP*mask - sum_j dP*mask*P), in place of dP.
+  void (*causal_softmax_backward)(const float* probabilities, float* d_probabilities, float scale, HeadShape shape,
+                                  Dropout dropout, int64_t begin, int64_t end);
+  /// out = x times the mask, rows [begin, end) of width T.
+  void (*apply_mask)(const float* x, float* out, int64_t T, Dropout dropout, int64_t begin, int64_t end);
+  /// out (N,F) = silu(gate) * up, gate and up the halves of gate_up (N, 2F). arXiv:2002.05202.
+  void (*swiglu)(const float* gate_up, float* out, int64_t F, int64_t begin, int64_t end);
+  void (*swiglu_backward)(const float* d_out, const float* gate_up, float* d_gate_up, int64_t F, int64_t begin,
+                          int64_t end);
+  /// losses[i] = -log softmax(logits[i])[labels[i]]; rows whose label is -100 give 0. With `replace`,
+  /// logits become the gradient of the sum of losses over logits: softmax - onehot, zero where ignored.
+  void (*cross_entropy)(float* logits, const int64_t* labels, double* losses, int64_t V, bool replace, int64_t begin,
+                        int64_t end);
+};
+
+/// The fastest set that this processor runs.
+const Kernels& cpu_kernels();
+/// By name: "baseline", "avx2", "avx512"; null when unknown or not supported here.
+const Kernels* cpu_kernels(const char* name);
+
+}  // namespace stc::reference_transformer

@@ -1,0 +1,2 @@
+#define STC_KERNELS_ISA baseline
+#include "kernels_body.hpp"

@@ -1,0 +1,399 @@
+// Bodies of the CPU kernels. Included once per instruction set by kernels_<isa>.cpp, which defines
+// STC_KERNELS_ISA; the loops are written so that the compiler vectorizes them without relaxed
+// arithmetic: sums run over kLanes independent lanes, in the same order on every instruction set.
+// Only built-in types are used, so that no shared inline function is emitted with a special
+// instruction set.
+#include "kernels.hpp"
+
+namespace stc::reference_transformer::STC_KERNELS_ISA {
+namespace {
+
+constexpr int64_t kLanes = 16;
+constexpr float kEpsilon = 1e-5F;
+constexpr int64_t kIgnored = -100;
+
+#define STC_INLINE inline __attribute__((always_inline))
+
+STC_INLINE float sum_lanes(const float* lanes) {
+  float half[8];
+  for (int i = 0; i < 8; ++i) half[i] = lanes[i] + lanes[i + 8];
+  for (int i = 0; i < 4; ++i) half[i] += half[i + 4];
+  return (half[0] + half[2]) + (half[1] + half[3]);
+}
+
+STC_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
+
+/// e^x for x <= 88: Cody-Waite reduction and the polynomial of Cephes' expf (relative error below
+/// 2e-7); below -87 the result is about 1e-38 instead of 0. NaN stays NaN.
+STC_INLINE float exp_fast(float x) {
+  constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  x = x < -87.0F ? -87.0F : x;
+  x = x > 88.0F ? 88.0F : x;
+  const float shifted = x * 1.44269504088896341F + kMagic;
+  const float n = shifted - kMagic;
+  float r = x - n * 0.693359375F;
+  r = r + n * 2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  const int32_t power = (__builtin_bit_cast(int32_t, shifted) - 0x4B400000 + 127) << 23;
+  return p * __builtin_bit_cast(float, power);
+}
+
+/// x / (1 + e^-x) without overflow for any finite x.
+STC_INLINE float sigmoid(float x) { return 1.0F / (1.0F + exp_fast(-x)); }
+
+void gather(const float* table, const int64_t* ids, float* out, int64_t C, Dropout dropout, int64_t begin,
+            int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float* from = table + ids[i] * C;
+    float* to = out + i * C;
+    if (!dropout.active()) {
+      for (int64_t c = 0; c < C; ++c) to[c] = from[c];
+    } else {
+      for (int64_t c = 0; c < C; ++c) to[c] = from[c] * dropout.factor(static_cast<uint64_t>(i * C + c));
+    }
+  }
+}
+
+void scatter_add(float* table_grad, const int64_t* ids, const float* grad, int64_t N, int64_t C, Dropout dropout,
+                 int64_t begin, int64_t end) {
+  for (int64_t i = 0; i < N; ++i) {
+    float* to = table_grad + ids[i] * C;
+    const float* from = grad + i * C;
+    if (!dropout.active()) {
+      for (int64_t c = begin; c < end; ++c) to[c] += from[c];
+    } else {
+      for (int64_t c = begin; c < end; ++c) to[c] += from[c] * dropout.factor(static_cast<uint64_t>(i * C + c));
+    }
+  }
+}
+
+STC_INLINE float masks(Dropout mask1, Dropout mask2, int64_t element) {
+  const auto e = static_cast<uint64_t>(element);
+  return (mask1.active() ? mask1.factor(e) : 1.0F) * (mask2.active() ? mask2.factor(e) : 1.0F);
+}
+
+void add_rms_norm(const float* x, const float* branch, const float* weight, float* sum, float* normed, float* rstd,
+                  int64_t C, Dropout mask1, Dropout mask2, int64_t begin, int64_t end) {
+  const bool dropped = mask1.active() || mask2.active();
+  for (int64_t i = begin; i < end; ++i) {
+    const float* row = x + i * C;
+    if (branch != nullptr) {
+      const float* add = branch + i * C;
+      float* to = sum + i * C;
+      if (dropped) {
+        for (int64_t c = 0; c < C; ++c) to[c] = row[c] + add[c] * masks(mask1, mask2, i * C + c);
+      } else {
+        for (int64_t c = 0; c < C; ++c) to[c] = row[c] + add[c];
+      }
+      row = to;
+    }
+    float lanes[kLanes] = {};
+    int64_t c = 0;
+    for (; c + kLanes <= C; c += kLanes) {
+      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += row[c + l] * row[c + l];
+    }
+    for (int64_t l = 0; c < C; ++c, ++l) lanes[l] += row[c] * row[c];
+    const float inverse = 1.0F / square_root(sum_lanes(lanes) / static_cast<float>(C) + kEpsilon);
+    rstd[i] = inverse;
+    float* out = normed + i * C;
+    for (c = 0; c < C; ++c) out[c] = row[c] * inverse * weight[c];
+  }
+}
+
+void add_rms_norm_backward(const float* d_normed, const float* d_sum, const float* sum, const float* weight,
+                           const float* rstd, float* dx, float* d_branch, float* d_weight, int64_t C, Dropout mask1,
+                           Dropout mask2, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float* g = d_normed + i * C;
+    const float* row = sum + i * C;
+    float* to = dx + i * C;
+    float lanes[kLanes] = {};
+    int64_t c = 0;
+    for (; c + kLanes <= C; c += kLanes) {
+      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += g[c + l] * weight[c + l] * row[c + l];
+    }
+    for (int64_t l = 0; c < C; ++c, ++l) lanes[l] += g[c] * weight[c] * row[c];
+    const float r = rstd[i];
+    const float mean = sum_lanes(lanes) / static_cast<float>(C) * r * r * r;
+    for (c = 0; c < C; ++c) d_weight[c] += g[c] * row[c] * r;
+    if (d_sum != nullptr) {
+      const float* direct = d_sum + i * C;
+      for (c = 0; c < C; ++c) to[c] = direct[c] + (g[c] * weight[c] * r - row[c] * mean);
+    } else {
+      for (c = 0; c < C; ++c) to[c] = g[c] * weight[c] * r - row[c] * mean;
+    }
+    if (d_branch != nullptr) {
+      float* out = d_branch + i * C;
+      for (c = 0; c < C; ++c) out[c] = to[c] * masks(mask1, mask2, i * C + c);
+    }
+  }
+}
+
+STC_INLINE void rotate(const float* x, const float* cos, const float* sin, float* out, int64_t half) {
+  for (int64_t j = 0; j < half; ++j) {
+    out[j] = x[j] * cos[j] - x[j + half] * sin[j];
+    out[j + half] = x[j + half] * cos[j] + x[j] * sin[j];
+  }
+}
+
+void split_heads(const float* qkv, const float* cos, const float* sin, float* q, float* k, float* v, HeadShape shape,
+                 int64_t begin, int64_t end) {
+  const int64_t D = shape.head_dim;
+  const int64_t T = shape.time;
+  const int64_t H = shape.heads();
+  const int64_t K = shape.kv_heads;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t b = i / T;
+    const int64_t t = i % T;
+    const float* row = qkv + i * shape.qkv_dim();
+    const float* c = cos + t * (D / 2);
+    const float* s = sin + t * (D / 2);
+    for (int64_t h = 0; h < H; ++h) rotate(row + h * D, c, s, q + ((b * H + h) * T + t) * D, D / 2);
+    row += H * D;
+    for (int64_t h = 0; h < K; ++h) rotate(row + h * D, c, s, k + ((b * K + h) * T + t) * D, D / 2);
+    row += K * D;
+    for (int64_t h = 0; h < K; ++h) {
+      float* to = v + ((b * K + h) * T + t) * D;
+      for (int64_t j = 0; j < D; ++j) to[j] = row[h * D + j];
+    }
+  }
+}
+
+STC_INLINE void rotate_back(const float* g, const float* cos, const float* sin, float* out, int64_t half) {
+  for (int64_t j = 0; j < half; ++j) {
+    const float low = g[j];
+    const float high = g[j + half];
+    out[j] = low * cos[j] + high * sin[j];
+    out[j + half] = high * cos[j] - low * sin[j];
+  }
+}
+
+STC_INLINE void sum_copies(const float* from, int64_t stride, int64_t copies, float* to, int64_t D) {
+  for (int64_t j = 0; j < D; ++j) to[j] = from[j];
+  for (int64_t g = 1; g < copies; ++g) {
+    for (int64_t j = 0; j < D; ++j) to[j] += from[g * stride + j];
+  }
+}
+
+void split_heads_backward(const float* dq, HeadStrides q_strides, const float* dk, const float* dv,
+                          HeadStrides kv_strides, const float* cos, const float* sin, float* d_qkv, HeadShape shape,
+                          int64_t kv_copies, int64_t begin, int64_t end) {
+  const int64_t D = shape.head_dim;
+  const int64_t K = shape.kv_heads;
+  const int64_t G = shape.group;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t b = i / shape.time;
+    const int64_t t = i % shape.time;
+    float* row = d_qkv + i * shape.qkv_dim();
+    const float* c = cos + t * (D / 2);
+    const float* s = sin + t * (D / 2);
+    for (int64_t h = 0; h < K * G; ++h) {
+      const float* from = dq + (b * K + h / G) * q_strides.batch + (h % G) * q_strides.group + t * q_strides.time;
+      rotate_back(from, c, s, row + h * D, D / 2);
+    }
+    for (int64_t h = 0; h < K; ++h) {
+      const int64_t offset = (b * K + h) * kv_strides.batch + t * kv_strides.time;
+      float* to_k = row + (K * G + h) * D;
+      sum_copies(dk + offset, kv_strides.group, kv_copies, to_k, D);
+      rotate_back(to_k, c, s, to_k, D / 2);
+      sum_copies(dv + offset, kv_strides.group, kv_copies, row + (K * G + K + h) * D, D);
+    }
+  }
+}
+
+void merge_heads(const float* heads, HeadStrides strides, float* merged, HeadShape shape, int64_t begin,
+                 int64_t end) {
+  const int64_t D = shape.head_dim;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t b = i / shape.time;
+    const int64_t t = i % shape.time;
+    float* to = merged + i * shape.model_dim();
+    for (int64_t h = 0; h < shape.heads(); ++h) {
+      const float* from = heads + (b * shape.kv_heads + h / shape.group) * strides.batch +
+                          (h % shape.group) * strides.group + t * strides.time;
+      for (int64_t j = 0; j < D; ++j) to[h * D + j] = from[j];
+    }
+  }
+}
+
+void unmerge_heads(const float* merged, float* heads, HeadStrides strides, HeadShape shape, int64_t begin,
+                   int64_t end) {
+  const int64_t D = shape.head_dim;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t b = i / shape.time;
+    const int64_t t = i % shape.time;
+    const float* from = merged + i * shape.model_dim();
+    for (int64_t h = 0; h < shape.heads(); ++h) {
+      float* to = heads + (b * shape.kv_heads + h / shape.group) * strides.batch + (h % shape.group) * strides.group +
+                  t * strides.time;
+      for (int64_t j = 0; j < D; ++j) to[j] = from[h * D + j];
+    }
+  }
+}
+
+/// Largest of n values, n >= 1.
+STC_INLINE float max_of(const float* x, int64_t n) {
+  float lanes[kLanes];
+  for (int64_t l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  }
+  for (; i < n; ++i) lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
+  float out = lanes[0];
+  for (int64_t l = 1; l < kLanes; ++l) out = lanes[l] > out ? lanes[l] : out;
+  return out;
+}
+
+/// to = exp(scale * x - shift); returns the sum. to may be x, or null.
+STC_INLINE float exp_sum(const float* x, float* to, int64_t n, float scale, float shift) {
+  float lanes[kLanes] = {};
+  int64_t i = 0;
+  if (to == nullptr) {
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += exp_fast(scale * x[i + l] - shift);
+    }
+    for (int64_t l = 0; i < n; ++i, ++l) lanes[l] += exp_fast(scale * x[i] - shift);
+    return sum_lanes(lanes);
+  }
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) {
+      const float e = exp_fast(scale * x[i + l] - shift);
+      to[i + l] = e;
+      lanes[l] += e;
+    }
+  }
+  for (int64_t l = 0; i < n; ++i, ++l) {
+    const float e = exp_fast(scale * x[i] - shift);
+    to[i] = e;
+    lanes[l] += e;
+  }
+  return sum_lanes(lanes);
+}
+
+void causal_softmax(float* scores, float* dropped, const bool* mask, float scale, HeadShape shape, Dropout dropout,
+                    int64_t begin, int64_t end) {
+  constexpr float kHidden = -3.0e38F;
+  const int64_t T = shape.time;
+  for (int64_t r = begin; r < end; ++r) {
+    const int64_t visible = r % T + 1;
+    const bool* keys = mask == nullptr ? nullptr : mask + r / (T * shape.heads()) * T;
+    float* row = scores + r * T;
+    float* out = dropped + r * T;
+    if (keys != nullptr) {
+      for (int64_t j = 0; j < visible; ++j) row[j] = keys[j] ? row[j] : kHidden;
+    }
+    const float top = max_of(row, visible);
+    if (top == kHidden) {
+      for (int64_t j = 0; j < T; ++j) row[j] = out[j] = 0.0F;
+      continue;
+    }
+    float total = exp_sum(row, row, visible, scale, top * scale);
+    if (keys != nullptr) {
+      total = 0.0F;
+      for (int64_t j = 0; j < visible; ++j) {
+        row[j] = keys[j] ? row[j] : 0.0F;
+        total += row[j];
+      }
+    }
+    const float inverse = 1.0F / total;
+    for (int64_t j = 0; j < visible; ++j) row[j] *= inverse;
+    for (int64_t j = visible; j < T; ++j) row[j] = 0.0F;
+    for (int64_t j = 0; j < T; ++j) out[j] = row[j] * dropout.factor(static_cast<uint64_t>(r * T + j));
+  }
+}
+
+void causal_softmax_backward(const float* probabilities, float* d_probabilities, float scale, HeadShape shape,
+                             Dropout dropout, int64_t begin, int64_t end) {
+  const int64_t T = shape.time;
+  for (int64_t r = begin; r < end; ++r) {
+    const float* p = probabilities + r * T;
+    float* g = d_probabilities + r * T;
+    for (int64_t j = 0; j < T; ++j) g[j] *= dropout.factor(static_cast<uint64_t>(r * T + j));
+    float lanes[kLanes] = {};
+    int64_t j = 0;
+    for (; j + kLanes <= T; j += kLanes) {
+      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += g[j + l] * p[j + l];
+    }
+    for (int64_t l = 0; j < T; ++j, ++l) lanes[l] += g[j] * p[j];
+    const float dot = sum_lanes(lanes);
+    for (j = 0; j < T; ++j) g[j] = scale * p[j] * (g[j] - dot);
+  }
+}
+
+void apply_mask(const float* x, float* out, int64_t T, Dropout dropout, int64_t begin, int64_t end) {
+  for (int64_t i = begin * T; i < end * T; ++i) out[i] = x[i] * dropout.factor(static_cast<uint64_t>(i));
+}
+
+void swiglu(const float* gate_up, float* out, int64_t F, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float* gate = gate_up + i * 2 * F;
+    const float* up = gate + F;
+    float* to = out + i * F;
+    for (int64_t f = 0; f < F; ++f) to[f] = gate[f] * sigmoid(gate[f]) * up[f];
+  }
+}
+
+void swiglu_backward(const float* d_out, const float* gate_up, float* d_gate_up, int64_t F, int64_t begin,
+                     int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float* g = d_out + i * F;
+    const float* gate = gate_up + i * 2 * F;
+    const float* up = gate + F;
+    float* d_gate = d_gate_up + i * 2 * F;
+    float* d_up = d_gate + F;
+    for (int64_t f = 0; f < F; ++f) {
+      const float s = sigmoid(gate[f]);
+      d_up[f] = g[f] * gate[f] * s;
+      d_gate[f] = g[f] * up[f] * s * (1.0F + gate[f] * (1.0F - s));
+    }
+  }
+}
+
+void cross_entropy(float* logits, const int64_t* labels, double* losses, int64_t V, bool replace, int64_t begin,
+                   int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    float* row = logits + i * V;
+    const int64_t label = labels[i];
+    if (label == kIgnored) {
+      losses[i] = 0.0;
+      for (int64_t j = 0; replace && j < V; ++j) row[j] = 0.0F;
+      continue;
+    }
+    const float top = max_of(row, V);
+    const float own = row[label];
+    const float total = exp_sum(row, replace ? row : nullptr, V, 1.0F, top);
+    losses[i] = __builtin_log(static_cast<double>(total)) + (static_cast<double>(top) - static_cast<double>(own));
+    if (replace) {
+      const float inverse = 1.0F / total;
+      for (int64_t j = 0; j < V; ++j) row[j] *= inverse;
+      row[label] -= 1.0F;
+    }
+  }
+}
+
+}  // namespace
+
+extern const Kernels kKernels;
+const Kernels kKernels = {gather,
+                          scatter_add,
+                          add_rms_norm,
+                          add_rms_norm_backward,
+                          split_heads,
+                          split_heads_backward,
+                          merge_heads,
+                          unmerge_heads,
+                          causal_softmax,
+                          causal_softmax_backward,
+                          apply_mask,
+                          swiglu,
+                          swiglu_backward,
+                          cross_entropy};
+
+}  // namespace stc::reference_transformer::STC_KERNELS_ISA

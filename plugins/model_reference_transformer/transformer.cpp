@@ -1,0 +1,123 @@
+#include "transformer.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <tuple>
+
+#include "inputs.hpp"
+#include "stc/core/fault.hpp"
+
+namespace stc::reference_transformer {
+
+Transformer::Transformer(const Config& config, Options options) : config_(config), device_(options.device) {
+  config_.check();
+  parameters_ = std::make_shared<Parameters>(config_, device_);
+  composed_ = make_composed_functions(parameters_);
+  if (device_.is_cpu() && !options.composed) {
+    cpu_ = make_cpu_functions(parameters_, options.kernels != nullptr ? *options.kernels : cpu_kernels(),
+                              options.parallel);
+  }
+  rope_ = make_rope(config_.block_size, config_.head_dim(), config_.rope_base, device_);
+}
+
+const std::shared_ptr<Functions>& Transformer::functions() const {
+  const bool autocast = !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU);
+  return cpu_ != nullptr && !autocast ? cpu_ : composed_;
+}
+
+at::Tensor Transformer::gradient(size_t index) {
+  Leaf& leaf = parameters_->leaves.at(index);
+  parameters_->settle(*leaf.slice);
+  return leaf.grad;
+}
+
+Activations Transformer::block(Functions& f, size_t index, const Sites& sites, const Attend& attend,
+                               const Activations& input) {
+  BlockWeights& weights = f.parameters()->blocks[index];
+  at::Tensor x = input.first;
+  at::Tensor normed;
+  if (index == 0) {
+    normed = f.norm(x, weights.ln1);
+  } else {
+    std::tie(x, normed) =
+        f.add_norm(x, input.second, sites.at(index - 1, DropoutSite::kMlp), Dropout{}, weights.ln1);
+  }
+  const at::Tensor attended = f.linear(attend(f.linear(normed, weights.qkv), index), weights.out);
+  std::tie(x, normed) = f.add_norm(x, attended, sites.at(index, DropoutSite::kAttentionOutput),
+                                   sites.at(index, DropoutSite::kBlock), weights.ln2);
+  return {x, f.linear(f.swiglu(f.linear(normed, weights.gate_up)), weights.down)};
+}
+
+at::Tensor Transformer::hidden_states(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& mask) const {
+  const std::shared_ptr<Functions>& f = functions();
+  const Sites sites{pass.dropout_key, pass.training ? config_.dropout : 0.0};
+  AttentionInfo info;
+  info.shape = {ids.size(0), ids.size(1), config_.n_kv_head, config_.group(), config_.head_dim()};
+  info.rope = rope_;
+  info.mask = mask;
+  auto attend = [f, info, sites](const at::Tensor& qkv, size_t index) {
+    AttentionInfo own = info;
+    own.dropout = sites.at(index, DropoutSite::kProbabilities);
+    return f->attention(qkv, own);
+  };
+
+  Activations state{f->embed(ids.view({-1}), sites.embedding()), at::Tensor()};
+  const bool again = checkpointing_ && pass.training && at::GradMode::is_enabled();
+  const size_t count = parameters_->blocks.size();
+  for (size_t i = 0; i < count; ++i) {
+    auto body = [f, i, sites, attend](const Activations& input) { return block(*f, i, sites, attend, input); };
+    state = again ? recompute(body, state) : body(state);
+  }
+  const Dropout mlp = sites.at(count - 1, DropoutSite::kMlp);
+  return f->add_norm(state.first, state.second, mlp, Dropout{}, parameters_->ln_f).second;
+}
+
+ForwardOutput Transformer::forward(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& labels,
+                                   const at::Tensor& mask) {
+  const at::Tensor input = checked_ids(ids, config_.vocab_size, device_);
+  if (ids.size(1) > config_.block_size) {
+    throw Fault(STC_ERROR_INVALID_ARGUMENT, "input_ids: shape " + shape_text(ids) + ", block size is " +
+                                                std::to_string(config_.block_size));
+  }
+  const at::Tensor keys = mask.defined() ? checked_mask(mask, ids, device_) : at::Tensor();
+  const at::Tensor targets =
+      labels.defined() ? checked_labels(labels, ids, config_.vocab_size, device_) : at::Tensor();
+
+  Functions& f = *functions();
+  if (at::GradMode::is_enabled()) f.start(pass.accumulate);
+  const at::Tensor x = hidden_states(pass, input, keys);
+  ForwardOutput out;
+  if (labels.defined() && pass.training) {
+    out.loss = f.head_loss(x, targets, parameters_->head());
+    return out;
+  }
+  const at::Tensor logits = f.linear(x, parameters_->head());
+  if (labels.defined()) out.loss = cross_entropy_of(logits, targets);
+  out.logits = logits.view({ids.size(0), ids.size(1), config_.vocab_size});
+  return out;
+}
+
+std::vector<std::pair<std::string, int64_t>> Transformer::dimensions() const {
+  std::vector<std::pair<std::string, int64_t>> out;
+  auto linear = [&](const std::string& name, int64_t in, int64_t rows) {
+    out.emplace_back(name + ".in_features", in);
+    out.emplace_back(name + ".out_features", rows);
+  };
+  const int64_t c = config_.d_model;
+  out.emplace_back("transformer.wte.embedding_dim", c);
+  for (int64_t i = 0; i < config_.n_layer; ++i) {
+    const std::string prefix = "transformer.h." + std::to_string(i) + ".";
+    linear(prefix + "attn.q_proj", c, c);
+    linear(prefix + "attn.k_proj", c, config_.kv_dim());
+    linear(prefix + "attn.v_proj", c, config_.kv_dim());
+    linear(prefix + "attn.out_proj", c, c);
+    linear(prefix + "mlp.gate_proj", c, config_.hidden());
+    linear(prefix + "mlp.up_proj", c, config_.hidden());
+    linear(prefix + "mlp.down_proj", config_.hidden(), c);
+  }
+  linear("lm_head", c, config_.vocab_size);
+  return out;
+}
+
+}  // namespace stc::reference_transformer
