@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "host/data/dtype.hpp"
 #include "host/errors/error.hpp"
@@ -39,18 +40,36 @@ uint64_t FieldInfo::row_bytes() const {
   return n;
 }
 
-Stream::~Stream() { owner_.api<stc_dataset_api>().close(raw_); }
+template <class Function>
+void Dataset::call_content(const char* slot, Function&& function) const {
+  stc_error* error = nullptr;
+  call(slot, [&] { error = function(); });
+  if (error == nullptr) return;
+  const int code = host()->error_code(host()->ctx, error);
+  if (code == STC_ERROR_IO || code == STC_ERROR_INVALID_ARGUMENT || code == STC_ERROR_NOT_FOUND) {
+    throw DataError(take_error(error).message);
+  }
+  check(error, slot);
+}
+
+Stream::~Stream() {
+  try {
+    owner_.call("close", [&] { owner_.api<stc_dataset_api>().close(raw_); });
+  } catch (const PluginError&) {  // nothing depends on a closed stream
+  }
+}
 
 void Stream::get(const int64_t* indices, uint32_t n, stc_row_buffer* buffers) const {
-  owner_.check_content(owner_.api<stc_dataset_api>().get(raw_, indices, n, buffers), "get");
+  owner_.call_content("get", [&] { return owner_.api<stc_dataset_api>().get(raw_, indices, n, buffers); });
 }
 
 void Stream::next(uint32_t n, stc_row_buffer* buffers, uint64_t* cursors, uint32_t* flags,
                   uint32_t* num_rows, bool* end) {
   int32_t ended = 0;
   *num_rows = 0;
-  owner_.check_content(
-      owner_.api<stc_dataset_api>().next(raw_, n, buffers, cursors, flags, num_rows, &ended), "next");
+  owner_.call_content("next", [&] {
+    return owner_.api<stc_dataset_api>().next(raw_, n, buffers, cursors, flags, num_rows, &ended);
+  });
   if (*num_rows > n) {
     throw PluginError("plugin " + owner_.name() + " (dataset): next: returned " +
                       std::to_string(*num_rows) + " rows, asked for at most " + std::to_string(n));
@@ -59,25 +78,32 @@ void Stream::next(uint32_t n, stc_row_buffer* buffers, uint64_t* cursors, uint32
 }
 
 void Stream::seek(uint64_t cursor) {
-  owner_.check_content(owner_.api<stc_dataset_api>().seek(raw_, cursor), "seek");
+  owner_.call_content("seek", [&] { return owner_.api<stc_dataset_api>().seek(raw_, cursor); });
 }
 
 Dataset::Dataset(InstanceSpec spec)
-    : Instance(spec), source_(source_name(*spec.plugin, spec.section)) {
-  check_content(api<stc_dataset_api>().create(host(), section(), &raw_), "create");
+    : Instance(std::move(spec)), source_(source_name(plugin(), values())) {
+  call_content("create", [&] { return api<stc_dataset_api>().create(host(), section(), &raw_); });
   try {
     describe();
   } catch (...) {
-    api<stc_dataset_api>().destroy(raw_);
+    destroy();
     throw;
   }
 }
 
-Dataset::~Dataset() { api<stc_dataset_api>().destroy(raw_); }
+Dataset::~Dataset() { destroy(); }
+
+void Dataset::destroy() {
+  try {
+    call("destroy", [&] { api<stc_dataset_api>().destroy(raw_); });
+  } catch (const PluginError&) {  // the instance is gone either way
+  }
+}
 
 void Dataset::describe() {
   const stc_dataset_info* given = nullptr;
-  check_content(api<stc_dataset_api>().describe(raw_, &given), "describe");
+  call_content("describe", [&] { return api<stc_dataset_api>().describe(raw_, &given); });
   if (given == nullptr) refuse("no description");
   const auto info = element(given, sizeof *given, 0);
   for (uint32_t i = 0; i < info.num_splits; ++i) {
@@ -111,15 +137,6 @@ void Dataset::refuse(const std::string& what) const {
   throw PluginError("plugin " + name() + " (dataset): describe: " + what);
 }
 
-void Dataset::check_content(stc_error* error, const char* slot) const {
-  if (error == nullptr) return;
-  const int code = host()->error_code(host()->ctx, error);
-  if (code == STC_ERROR_IO || code == STC_ERROR_INVALID_ARGUMENT || code == STC_ERROR_NOT_FOUND) {
-    throw DataError(take_error(error).message);
-  }
-  check(error, slot);
-}
-
 bool Dataset::indexed() const {
   return api<stc_dataset_api>().get != nullptr &&
          std::all_of(splits_.begin(), splits_.end(), [](const SplitInfo& s) { return s.num_rows >= 0; });
@@ -136,7 +153,7 @@ const SplitInfo& Dataset::split(const std::string& name) const {
 
 std::unique_ptr<Stream> Dataset::open(const std::string& split, uint32_t shard, uint32_t num_shards) {
   stc_stream* raw = nullptr;
-  check_content(api<stc_dataset_api>().open(raw_, split.c_str(), shard, num_shards, &raw), "open");
+  call_content("open", [&] { return api<stc_dataset_api>().open(raw_, split.c_str(), shard, num_shards, &raw); });
   return std::make_unique<Stream>(*this, raw);
 }
 

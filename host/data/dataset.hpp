@@ -65,10 +65,12 @@ class Dataset : public Instance {
 
  private:
   friend class Stream;
-  /// As Instance::check, but faults of the content itself (IO, INVALID_ARGUMENT, NOT_FOUND) become
+  /// As Instance::call, but faults of the content itself (IO, INVALID_ARGUMENT, NOT_FOUND) become
   /// DataError with the plugin's own words.
-  void check_content(stc_error* error, const char* slot) const;
+  template <class Function>
+  void call_content(const char* slot, Function&& function) const;
   void describe();
+  void destroy();
   [[noreturn]] void refuse(const std::string& what) const;
 
   stc_dataset* raw_ = nullptr;

@@ -75,7 +75,8 @@ class Loader {
   void seek(const LoaderPosition& position);
   /// Blocks until the next batch is there. An error stays: next() throws it again until seek.
   /// \throws DataError ("data loader produced no batches", malformed input with file and offset),
-  /// Cancelled when the run ends.
+  /// Cancelled when the run ends and the batch does not come within a second; one that is there is
+  /// still given, so that a step can be finished.
   std::shared_ptr<const Batch> next();
   /// Position after the batches returned so far (not after those prefetched).
   LoaderPosition position() const;

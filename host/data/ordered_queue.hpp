@@ -33,13 +33,13 @@ class OrderedQueue {
   void put(uint64_t number, T value) { fill(number, std::move(value), nullptr); }
   void fail(uint64_t number, std::exception_ptr error) { fill(number, std::nullopt, std::move(error)); }
 
-  /// [consumer] The next value; nothing when `give_up` (asked ten times a second) says so while
-  /// waiting. Rethrows a failure, each time.
+  /// [consumer] The next value; nothing when it has not come half a second after `give_up` (asked ten
+  /// times a second) said to. Rethrows a failure, each time.
   std::optional<T> take(const std::function<bool()>& give_up) {
     std::unique_lock lock(mutex_);
     Slot& slot = slots_[taken_ % slots_.size()];
-    while (!slot.value && !slot.error) {
-      if (give_up && give_up()) return std::nullopt;
+    for (int patience = 5; !slot.value && !slot.error;) {
+      if (give_up && give_up() && patience-- == 0) return std::nullopt;
       filled_.wait_for(lock, std::chrono::milliseconds(100));
     }
     if (slot.error) std::rethrow_exception(slot.error);

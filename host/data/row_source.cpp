@@ -243,7 +243,7 @@ class StreamSource : public BatchSource {
   uint64_t read(const Batch& batch, uint64_t first, uint64_t n) {
     uint64_t have = 0;
     while (have < n && !ended_) {
-      if (parts_.cancelled && parts_.cancelled()) throw Cancelled("data loading was interrupted");
+      if (have > 0 && parts_.cancelled && parts_.cancelled()) throw Cancelled("data loading was interrupted");
       collator_.target(batch, first + have, buffers_);
       uint32_t got = 0;
       stream_->next(static_cast<uint32_t>(n - have), buffers_.data(), cursors_.data(), flags_.data(), &got, &ended_);

@@ -75,7 +75,7 @@ bool TokenReader::read_unit() {
   bool first = true;
   RaggedRow row;
   while (ids_.size() == before) {
-    if (cancelled_ && cancelled_()) throw Cancelled("data loading was interrupted");
+    if (!first && cancelled_ && cancelled_()) throw Cancelled("data loading was interrupted");
     if (!rows_->read(row)) {
       ended_ = true;
       append_rest();

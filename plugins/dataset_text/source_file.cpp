@@ -73,7 +73,6 @@ void SourceFile::wait_readable() {
 
 size_t SourceFile::read(std::span<char> out) {
   for (;;) {
-    host_.throw_if_cancelled();
     if (!is_regular_) {
       wait_readable();
     }
