@@ -1,6 +1,7 @@
 #include "host/checkpoint/checkpoint_folder.hpp"
 
 #include <cmath>
+#include <memory>
 #include <string_view>
 
 #include "host/checkpoint/hash.hpp"
@@ -26,13 +27,39 @@ void refuse_unwritable(const std::string& path, const Value& value, int depth = 
   }
 }
 
-FileDigest write_text_file(FileSystem& files, const std::string& path, const std::string& text) {
-  auto file = files.create(path);
-  file->write(text.data(), text.size());
-  file->sync();
-  file->close();
-  return {text.size(), xxh3_128_hex(text.data(), text.size())};
-}
+/// Files written one after the other and made durable together at the end: the disk has one flush to
+/// do instead of one a file.
+class FileBatch {
+ public:
+  FileBatch(FileSystem& files, const std::string& folder) : files_(files), folder_(folder) {}
+
+  FileDigest put_tensors(const char* name, const std::vector<HostTensor>& tensors,
+                         const Metadata& metadata) {
+    OutputFile& file = create(name);
+    return write_safetensors(file, join_path(folder_, name), tensors, metadata);
+  }
+
+  FileDigest put_text(const char* name, const std::string& text) {
+    create(name).write(text.data(), text.size());
+    return {text.size(), xxh3_128_hex(text.data(), text.size())};
+  }
+
+  void finish() {
+    for (const auto& file : open_) file->sync();
+    for (const auto& file : open_) file->close();
+    files_.sync_directory(folder_);
+  }
+
+ private:
+  OutputFile& create(const char* name) {
+    open_.push_back(files_.create(join_path(folder_, name)));
+    return *open_.back();
+  }
+
+  FileSystem& files_;
+  const std::string& folder_;
+  std::vector<std::unique_ptr<OutputFile>> open_;
+};
 
 std::string state_text(const Value& state) {
   refuse_unwritable("", state);
@@ -76,17 +103,16 @@ std::string write_checkpoint(FileSystem& files, const std::string& folder, const
   manifest.step = snapshot.step;
   manifest.run_id = run_id;
   manifest.version = version;
-  const auto put = [&](const char* name, const std::vector<HostTensor>& tensors, const Metadata& metadata) {
-    manifest.files[name] = write_safetensors(join_path(folder, name), tensors, metadata, files);
-  };
-  put(kModelFile, snapshot.model, snapshot.model_metadata);
-  put(kOptimizerFile, snapshot.optimizer, {});
-  if (!snapshot.coordinator.empty()) put(kCoordinatorFile, snapshot.coordinator, {});
-  manifest.files[kStateFile] =
-      write_text_file(files, join_path(folder, kStateFile), state_text(snapshot.state));
+  FileBatch batch(files, folder);
+  manifest.files[kModelFile] = batch.put_tensors(kModelFile, snapshot.model, snapshot.model_metadata);
+  manifest.files[kOptimizerFile] = batch.put_tensors(kOptimizerFile, snapshot.optimizer, {});
+  if (!snapshot.coordinator.empty()) {
+    manifest.files[kCoordinatorFile] = batch.put_tensors(kCoordinatorFile, snapshot.coordinator, {});
+  }
+  manifest.files[kStateFile] = batch.put_text(kStateFile, state_text(snapshot.state));
   std::string text = manifest_text(manifest);
-  write_text_file(files, join_path(folder, kManifestFile), text);
-  files.sync_directory(folder);
+  batch.put_text(kManifestFile, text);
+  batch.finish();
   return text;
 }
 

@@ -42,6 +42,10 @@ struct FileDigest {
 FileDigest write_safetensors(const std::string& path, const std::vector<HostTensor>& tensors,
                              const Metadata& metadata, FileSystem& files = FileSystem::real());
 
+/// The same into a file already created as `path`; neither synced nor closed.
+FileDigest write_safetensors(OutputFile& file, const std::string& path,
+                             const std::vector<HostTensor>& tensors, const Metadata& metadata);
+
 /// A file mapped read-only. Its tensors are views that keep the mapping alive by `owner`, beyond this
 /// object. A file that another program shortens while it is mapped raises SIGBUS on access.
 class SafetensorsFile {

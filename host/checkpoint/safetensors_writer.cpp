@@ -82,10 +82,9 @@ std::string make_header(const std::string& path, const std::vector<HostTensor>& 
   return text;
 }
 
-}  // namespace
-
-FileDigest write_safetensors(const std::string& path, const std::vector<HostTensor>& tensors,
-                             const Metadata& metadata, FileSystem& files) {
+/// What goes before the data: the length and the header. \throws CheckpointError.
+std::string make_head(const std::string& path, const std::vector<HostTensor>& tensors,
+                      const std::vector<size_t>& order, const Metadata& metadata) {
   std::unordered_set<std::string> names;
   for (const HostTensor& tensor : tensors) {
     check_tensor(path, tensor);
@@ -93,10 +92,13 @@ FileDigest write_safetensors(const std::string& path, const std::vector<HostTens
       throw CheckpointError(path + ": tensor " + tensor.name + ": given twice");
     }
   }
-  const std::vector<size_t> order = data_order(tensors);
   const std::string header = make_header(path, tensors, order, metadata);
+  const uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header;
+}
 
-  auto file = files.create(path);
+FileDigest write_parts(OutputFile& file, const std::string& head,
+                       const std::vector<HostTensor>& tensors, const std::vector<size_t>& order) {
   Hasher hasher;
   FileDigest digest;
   const auto put = [&](const void* data, uint64_t bytes) {
@@ -104,20 +106,34 @@ FileDigest write_safetensors(const std::string& path, const std::vector<HostTens
     while (bytes > 0) {
       const uint64_t part = std::min(bytes, kChunk);
       hasher.update(at, part);
-      file->write(at, part);
+      file.write(at, part);
       at += part;
       bytes -= part;
       digest.bytes += part;
     }
   };
-  const uint64_t length = header.size();
-  std::string head(reinterpret_cast<const char*>(&length), sizeof(length));
-  head += header;
   put(head.data(), head.size());
   for (const size_t index : order) put(tensors[index].data, tensors[index].bytes);
+  digest.xxh3_128 = hasher.hex();
+  return digest;
+}
+
+}  // namespace
+
+FileDigest write_safetensors(OutputFile& file, const std::string& path,
+                             const std::vector<HostTensor>& tensors, const Metadata& metadata) {
+  const std::vector<size_t> order = data_order(tensors);
+  return write_parts(file, make_head(path, tensors, order, metadata), tensors, order);
+}
+
+FileDigest write_safetensors(const std::string& path, const std::vector<HostTensor>& tensors,
+                             const Metadata& metadata, FileSystem& files) {
+  const std::vector<size_t> order = data_order(tensors);
+  const std::string head = make_head(path, tensors, order, metadata);  // may throw before the file exists
+  auto file = files.create(path);
+  const FileDigest digest = write_parts(*file, head, tensors, order);
   file->sync();
   file->close();
-  digest.xxh3_128 = hasher.hex();
   return digest;
 }
 

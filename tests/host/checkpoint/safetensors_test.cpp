@@ -1,7 +1,6 @@
 #include <array>
 #include <bit>
 #include <cstdio>
-#include <functional>
 #include <ostream>
 
 #include <boost/test/data/monomorphic.hpp>
@@ -9,7 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "host/checkpoint/hash.hpp"
-#include "tests/host/checkpoint/test_support.hpp"
+#include "tests/host/checkpoint/store_support.hpp"
 
 using namespace stc::host;
 using namespace stc::host::test;
@@ -76,17 +75,6 @@ std::string with_header(const std::string& header, const std::string& data) {
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
 }
 
-/// True when the message holds `part`.
-std::function<bool(const CheckpointError&)> says(const std::string& part) {
-  return [part](const CheckpointError& error) {
-    const std::string message = error.what();
-    if (message.find(part) == std::string::npos) {
-      BOOST_TEST_MESSAGE("message: " << message << "\nlacks: " << part);
-      return false;
-    }
-    return true;
-  };
-}
 
 }  // namespace
 
