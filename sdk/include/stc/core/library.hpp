@@ -102,16 +102,14 @@ inline stc_error* plugin_entry(const stc_host* host,
     static const stc_plugin plugin =                                           \
         ::stc::detail::describe_plugin<Type>(kind, table, name, version, doc); \
     return &plugin;                                                            \
-  }                                                                            \
-  static_assert(true)
+  }
 
 #define STC_PLUGIN_LIBRARY(level, ...)                                                    \
   STC_LIBRARY_NOTE_##level() extern "C" __attribute__((visibility("default"))) stc_error* \
   stc_plugin_entry_v1(const stc_host* host, const stc_plugin_set** out) {                 \
     return ::stc::detail::plugin_entry(                                                   \
         host, out, {STC_DETAIL_FOR_EACH(STC_DETAIL_DESCRIBE, __VA_ARGS__)});              \
-  }                                                                                       \
-  static_assert(true)
+  }
 
 #define STC_DETAIL_DESCRIBE(Type) [] { return stc_plugin_of(::stc::PluginTag<Type>{}); },
 

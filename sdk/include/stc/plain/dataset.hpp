@@ -271,4 +271,4 @@ const stc_dataset_api* dataset_table() {
       STC_KIND_DATASET, ::stc::detail::dataset_table<Type>(), Type, name, version, doc)
 #define STC_DATASET_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_DATASET(Type, name, version, doc);      \
-  STC_PLUGIN_LIBRARY(plain, Type);
+  STC_PLUGIN_LIBRARY(plain, Type)

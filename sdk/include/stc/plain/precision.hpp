@@ -105,4 +105,4 @@ const stc_precision_api* precision_table() {
       STC_KIND_PRECISION, ::stc::detail::precision_table<Type>(), Type, name, version, doc)
 #define STC_PRECISION_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_PRECISION(Type, name, version, doc);      \
-  STC_PLUGIN_LIBRARY(plain, Type);
+  STC_PLUGIN_LIBRARY(plain, Type)

@@ -155,4 +155,4 @@ const stc_sink_api* sink_table() {
   STC_DEFINE_PLUGIN(STC_KIND_SINK, ::stc::detail::sink_table<Type>(), Type, name, version, doc)
 #define STC_SINK_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_SINK(Type, name, version, doc);      \
-  STC_PLUGIN_LIBRARY(plain, Type);
+  STC_PLUGIN_LIBRARY(plain, Type)

@@ -245,4 +245,4 @@ const stc_sync_api* sync_table() {
   STC_DEFINE_PLUGIN(STC_KIND_SYNC, ::stc::detail::sync_table<Type>(), Type, name, version, doc)
 #define STC_SYNC_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_SYNC(Type, name, version, doc);      \
-  STC_PLUGIN_LIBRARY(plain, Type);
+  STC_PLUGIN_LIBRARY(plain, Type)

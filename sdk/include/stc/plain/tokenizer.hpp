@@ -159,4 +159,4 @@ const stc_tokenizer_api* tokenizer_table() {
       STC_KIND_TOKENIZER, ::stc::detail::tokenizer_table<Type>(), Type, name, version, doc)
 #define STC_TOKENIZER_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_TOKENIZER(Type, name, version, doc);      \
-  STC_PLUGIN_LIBRARY(plain, Type);
+  STC_PLUGIN_LIBRARY(plain, Type)
