@@ -239,4 +239,4 @@ void AdamW::set_group(uint32_t index, const Group& group) {
 
 }  // namespace stc::adamw
 
-STC_OPTIMIZER_PLUGIN(stc::adamw::AdamW, "adamw", "1.0.0", "AdamW with decoupled weight decay");
+STC_OPTIMIZER_PLUGIN(stc::adamw::AdamW, "adamw", "1.0.0", "AdamW with decoupled weight decay")

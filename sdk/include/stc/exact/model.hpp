@@ -53,5 +53,5 @@ using StateReader = BasicStateReader<Level>;
 
 /// The only plugin of its library.
 #define STC_MODEL_PLUGIN(Type, name, version, doc)       \
-  STC_DEFINE_EXACT_MODEL(Type, name, version, doc);      \
+  STC_DEFINE_EXACT_MODEL(Type, name, version, doc) \
   STC_PLUGIN_LIBRARY(exact, Type)

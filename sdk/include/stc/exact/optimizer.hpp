@@ -39,5 +39,5 @@ using StateReader = BasicStateReader<Level>;
 
 /// The only plugin of its library.
 #define STC_OPTIMIZER_PLUGIN(Type, name, version, doc)    \
-  STC_DEFINE_EXACT_OPTIMIZER(Type, name, version, doc);   \
+  STC_DEFINE_EXACT_OPTIMIZER(Type, name, version, doc) \
   STC_PLUGIN_LIBRARY(exact, Type)

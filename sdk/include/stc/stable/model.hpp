@@ -28,5 +28,5 @@ using StateReader = BasicStateReader<Level>;
 
 /// The only plugin of its library.
 #define STC_MODEL_PLUGIN(Type, name, version, doc)        \
-  STC_DEFINE_STABLE_MODEL(Type, name, version, doc);      \
+  STC_DEFINE_STABLE_MODEL(Type, name, version, doc) \
   STC_PLUGIN_LIBRARY(stable, Type)

@@ -35,5 +35,5 @@ inline stc_tensor_info tensor_info(const Host& host, stc_tensor tensor) {
 
 /// The only plugin of its library.
 #define STC_OPTIMIZER_PLUGIN(Type, name, version, doc)     \
-  STC_DEFINE_STABLE_OPTIMIZER(Type, name, version, doc);   \
+  STC_DEFINE_STABLE_OPTIMIZER(Type, name, version, doc) \
   STC_PLUGIN_LIBRARY(stable, Type)
