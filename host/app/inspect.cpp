@@ -1,5 +1,5 @@
-// `stc-host inspect PATH`: what a checkpoint, a checkpoints folder or a run folder holds, and whether
-// it is whole.
+// `stc-host inspect PATH`: what a checkpoint, a checkpoints folder or a run folder holds, and
+// whether it is whole.
 
 #include <algorithm>
 #include <iostream>

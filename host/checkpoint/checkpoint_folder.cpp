@@ -27,13 +27,14 @@ void refuse_unwritable(const std::string& path, const Value& value, int depth = 
   }
 }
 
-/// Files written one after the other and made durable together at the end: the disk has one flush to
-/// do instead of one a file.
+/// Files written one after the other and made durable together at the end: the disk has one flush
+/// to do instead of one a file.
 class FileBatch {
  public:
   FileBatch(FileSystem& files, const std::string& folder) : files_(files), folder_(folder) {}
 
-  FileDigest put_tensors(const char* name, const std::vector<HostTensor>& tensors,
+  FileDigest put_tensors(const char* name,
+                         const std::vector<HostTensor>& tensors,
                          const Metadata& metadata) {
     OutputFile& file = create(name);
     return write_safetensors(file, join_path(folder_, name), tensors, metadata);
@@ -70,7 +71,9 @@ std::string state_text(const Value& state) {
   }
 }
 
-std::string file_problem(const std::string& path, const FileView& view, const FileDigest& expected,
+std::string file_problem(const std::string& path,
+                         const FileView& view,
+                         const FileDigest& expected,
                          Verify verify) {
   if (view.bytes != expected.bytes) {
     return path + ": " + std::to_string(view.bytes) + " bytes, expected " +
@@ -85,8 +88,11 @@ std::string file_problem(const std::string& path, const FileView& view, const Fi
   return {};
 }
 
-FileView open_checked(FileSystem& files, const std::string& folder, const std::string& name,
-                      const FileDigest& expected, Verify verify) {
+FileView open_checked(FileSystem& files,
+                      const std::string& folder,
+                      const std::string& name,
+                      const FileDigest& expected,
+                      Verify verify) {
   const std::string path = join_path(folder, name);
   if (!files.kind(path)) throw CheckpointError(path + ": missing");
   FileView view = files.map(path);
@@ -97,17 +103,22 @@ FileView open_checked(FileSystem& files, const std::string& folder, const std::s
 
 }  // namespace
 
-std::string write_checkpoint(FileSystem& files, const std::string& folder, const Snapshot& snapshot,
-                             const std::string& run_id, const std::string& version) {
+std::string write_checkpoint(FileSystem& files,
+                             const std::string& folder,
+                             const Snapshot& snapshot,
+                             const std::string& run_id,
+                             const std::string& version) {
   Manifest manifest;
   manifest.step = snapshot.step;
   manifest.run_id = run_id;
   manifest.version = version;
   FileBatch batch(files, folder);
-  manifest.files[kModelFile] = batch.put_tensors(kModelFile, snapshot.model, snapshot.model_metadata);
+  manifest.files[kModelFile] =
+      batch.put_tensors(kModelFile, snapshot.model, snapshot.model_metadata);
   manifest.files[kOptimizerFile] = batch.put_tensors(kOptimizerFile, snapshot.optimizer, {});
   if (!snapshot.coordinator.empty()) {
-    manifest.files[kCoordinatorFile] = batch.put_tensors(kCoordinatorFile, snapshot.coordinator, {});
+    manifest.files[kCoordinatorFile] =
+        batch.put_tensors(kCoordinatorFile, snapshot.coordinator, {});
   }
   manifest.files[kStateFile] = batch.put_text(kStateFile, state_text(snapshot.state));
   std::string text = manifest_text(manifest);
@@ -116,8 +127,10 @@ std::string write_checkpoint(FileSystem& files, const std::string& folder, const
   return text;
 }
 
-std::vector<std::string> check_files(FileSystem& files, const std::string& folder,
-                                     const Manifest& manifest, Verify verify) {
+std::vector<std::string> check_files(FileSystem& files,
+                                     const std::string& folder,
+                                     const Manifest& manifest,
+                                     Verify verify) {
   std::vector<std::string> problems;
   for (const auto& [name, digest] : manifest.files) {
     try {
@@ -136,8 +149,8 @@ Manifest read_folder_manifest(FileSystem& files, const std::string& folder) {
   const std::string name = folder.substr(slash + 1, end - slash);
   const auto step = parse_step_folder_name(name);
   if (step && *step != manifest.step) {
-    throw CheckpointError(join_path(folder, kManifestFile) + ": step " + std::to_string(manifest.step) +
-                          " in a folder named " + name);
+    throw CheckpointError(join_path(folder, kManifestFile) + ": step " +
+                          std::to_string(manifest.step) + " in a folder named " + name);
   }
   return manifest;
 }

@@ -22,7 +22,8 @@ std::optional<int> safetensors_dtype(std::string_view name);
 /// All names, comma-separated, for messages.
 std::string safetensors_dtype_names();
 
-/// Product of the sizes times the element size; nullopt when it is negative or does not fit 64 bits.
+/// Product of the sizes times the element size; nullopt when it is negative or does not fit 64
+/// bits.
 std::optional<uint64_t> dense_bytes(int dtype, const std::vector<int64_t>& shape);
 
 }  // namespace stc::host

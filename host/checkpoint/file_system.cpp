@@ -95,7 +95,8 @@ EntryKind kind_of(mode_t mode) {
 FileView map_disk_file(const std::string& path) {
   // Non-blocking, so that a pipe under a checkpoint's name cannot hang the program.
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (fd.get() < 0 && errno == ELOOP) throw CheckpointError(path + ": a symbolic link, expected a file");
+  if (fd.get() < 0 && errno == ELOOP)
+    throw CheckpointError(path + ": a symbolic link, expected a file");
   if (fd.get() < 0) throw FileError(path, "open", errno);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw FileError(path, "stat", errno);
@@ -187,8 +188,9 @@ class Disk : public FileSystem {
       errno = 0;
     }
     if (errno != 0) throw FileError(path, "read folder", errno);
-    std::sort(entries.begin(), entries.end(),
-              [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
+    std::sort(entries.begin(), entries.end(), [](const DirectoryEntry& a, const DirectoryEntry& b) {
+      return a.name < b.name;
+    });
     return entries;
   }
 
@@ -244,7 +246,8 @@ void remove_tree(FileSystem& files, const std::string& path) {
     files.remove_file(path);
     return;
   }
-  for (const DirectoryEntry& entry : files.list(path)) remove_tree(files, join_path(path, entry.name));
+  for (const DirectoryEntry& entry : files.list(path))
+    remove_tree(files, join_path(path, entry.name));
   files.remove_directory(path);
 }
 
@@ -272,7 +275,9 @@ std::string join_path(const std::string& directory, const std::string& name) {
   return directory.back() == '/' ? directory + name : directory + "/" + name;
 }
 
-void replace_file(FileSystem& files, const std::string& path, const std::string& temporary,
+void replace_file(FileSystem& files,
+                  const std::string& path,
+                  const std::string& temporary,
                   const std::string& text) {
   const std::string directory = parent_of(path);
   const std::string beside = join_path(directory, temporary);

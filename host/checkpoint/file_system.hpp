@@ -1,6 +1,6 @@
 /// \file
-/// Every touch of the disk by the checkpoint room goes through FileSystem, so that tests can make the
-/// n-th write, sync or rename fail.
+/// Every touch of the disk by the checkpoint room goes through FileSystem, so that tests can make
+/// the n-th write, sync or rename fail.
 #pragma once
 
 #include <cstdint>
@@ -96,7 +96,8 @@ class FileSystem {
   virtual LockAttempt try_lock(const std::string& path) = 0;
 };
 
-/// Removes a file, a link, or a directory with all below it; links are not followed. Absent: nothing.
+/// Removes a file, a link, or a directory with all below it; links are not followed. Absent:
+/// nothing.
 void remove_tree(FileSystem& files, const std::string& path);
 
 /// Creates `path` and the directories above it.
@@ -108,9 +109,11 @@ std::string parent_of(const std::string& path);
 /// `directory`/`name`.
 std::string join_path(const std::string& directory, const std::string& name);
 
-/// Writes `text` beside `path` under the name `temporary`, syncs it, renames it over `path` and syncs
-/// the directory: after a crash the old or the new content is there, whole.
-void replace_file(FileSystem& files, const std::string& path, const std::string& temporary,
+/// Writes `text` beside `path` under the name `temporary`, syncs it, renames it over `path` and
+/// syncs the directory: after a crash the old or the new content is there, whole.
+void replace_file(FileSystem& files,
+                  const std::string& path,
+                  const std::string& temporary,
                   const std::string& text);
 
 }  // namespace stc::host

@@ -73,11 +73,13 @@ void refuse_legacy(const std::string& directory, const FolderContents& contents)
   if (contents.legacy.size() > kShown) {
     names += " and " + std::to_string(contents.legacy.size() - kShown) + " more";
   }
-  throw CheckpointError(directory + ": " + names + ": checkpoints of Speedtronic 2.0.0, a format that is not read",
-                        "set another run.output_dir or checkpoint.directory, or move these files away");
+  throw CheckpointError(
+      directory + ": " + names + ": checkpoints of Speedtronic 2.0.0, a format that is not read",
+      "set another run.output_dir or checkpoint.directory, or move these files away");
 }
 
-std::optional<LoadedCheckpoint> open_newest(FileSystem& files, const std::string& directory,
+std::optional<LoadedCheckpoint> open_newest(FileSystem& files,
+                                            const std::string& directory,
                                             const Note& note) {
   const FolderContents contents = scan_folder(files, directory);
   refuse_legacy(directory, contents);
@@ -87,7 +89,8 @@ std::optional<LoadedCheckpoint> open_newest(FileSystem& files, const std::string
   if (pointer.step) {
     const auto found = std::find(candidates.begin(), candidates.end(), *pointer.step);
     if (found == candidates.end()) {
-      note(join_path(directory, kLatestFile) + ": " + step_folder_name(*pointer.step) + " does not exist");
+      note(join_path(directory, kLatestFile) + ": " + step_folder_name(*pointer.step) +
+           " does not exist");
     } else {
       std::rotate(candidates.begin(), found, found + 1);  // first, the rest stay in order
     }
@@ -97,13 +100,15 @@ std::optional<LoadedCheckpoint> open_newest(FileSystem& files, const std::string
   const std::string run_id = folder_run_id(files, directory);
   for (const uint64_t step : candidates) {
     try {
-      LoadedCheckpoint loaded = read_checkpoint(files, join_path(directory, step_folder_name(step)));
+      LoadedCheckpoint loaded =
+          read_checkpoint(files, join_path(directory, step_folder_name(step)));
       if (loaded.run_id != run_id) {
-        throw CheckpointError(loaded.path + ": belongs to run " + loaded.run_id + ", this folder to run " + run_id);
+        throw CheckpointError(loaded.path + ": belongs to run " + loaded.run_id +
+                              ", this folder to run " + run_id);
       }
       if (pointer.step == step && step < contents.steps.front()) {
-        note(join_path(directory, kLatestFile) + ": points to step " + std::to_string(step) + ", later ones (up to " +
-             std::to_string(contents.steps.front()) + ") are not used");
+        note(join_path(directory, kLatestFile) + ": points to step " + std::to_string(step) +
+             ", later ones (up to " + std::to_string(contents.steps.front()) + ") are not used");
       }
       return loaded;
     } catch (const CheckpointError& error) {
@@ -130,14 +135,16 @@ std::string free_archive_name(FileSystem& files, const std::string& path, const 
   return name;
 }
 
-std::string archive_folder(FileSystem& files, const std::string& directory, const FolderContents& contents) {
+std::string archive_folder(FileSystem& files,
+                           const std::string& directory,
+                           const FolderContents& contents) {
   const std::string id = folder_run_id(files, directory);
   const std::string target = free_archive_name(files, directory, id.empty() ? "unknown" : id);
   if (contents.foreign.empty()) {
     files.rename(directory, target);
   } else {
-    // Other things live here too: only what is the old run's moves, its run.json last, so that a move
-    // broken off in the middle is taken up again.
+    // Other things live here too: only what is the old run's moves, its run.json last, so that a
+    // move broken off in the middle is taken up again.
     files.make_directory(target);
     for (const uint64_t step : contents.steps) {
       const std::string name = step_folder_name(step);
@@ -168,7 +175,9 @@ void remove_leftovers(FileSystem& files, const std::string& directory) {
 }
 
 void write_run_file(FileSystem& files, const std::string& directory, const std::string& run_id) {
-  replace_file(files, join_path(directory, kRunFile), temporary_name(::getpid(), kRunFile),
+  replace_file(files,
+               join_path(directory, kRunFile),
+               temporary_name(::getpid(), kRunFile),
                run_file_text(run_id));
 }
 

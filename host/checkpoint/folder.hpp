@@ -1,6 +1,6 @@
 /// \file
-/// What is done to a checkpoints folder besides writing into it: finding the newest valid checkpoint,
-/// taking the folder for a run, clearing away what dead processes left, rotation.
+/// What is done to a checkpoints folder besides writing into it: finding the newest valid
+/// checkpoint, taking the folder for a run, clearing away what dead processes left, rotation.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace stc::host {
 std::string folder_run_id(FileSystem& files, const std::string& directory);
 
 /// See CheckpointStore::open_latest.
-std::optional<LoadedCheckpoint> open_newest(FileSystem& files, const std::string& directory,
+std::optional<LoadedCheckpoint> open_newest(FileSystem& files,
+                                            const std::string& directory,
                                             const Note& note);
 
 /// \throws CheckpointError naming the .pt files when `contents` has such and no checkpoint of ours.
@@ -30,11 +31,14 @@ std::unique_ptr<FileLock> lock_folder(FileSystem& files, const std::string& dire
 /// `path`.`id`, with .2, .3 ... when taken.
 std::string free_archive_name(FileSystem& files, const std::string& path, const std::string& id);
 
-/// Moves what belongs to the old run to <directory>.<run id>, the folder as a whole when nothing else
-/// lies in it. \returns the new path.
-std::string archive_folder(FileSystem& files, const std::string& directory, const FolderContents& contents);
+/// Moves what belongs to the old run to <directory>.<run id>, the folder as a whole when nothing
+/// else lies in it. \returns the new path.
+std::string archive_folder(FileSystem& files,
+                           const std::string& directory,
+                           const FolderContents& contents);
 
-/// Removes temporaries of this process and of processes that are gone. What cannot be removed stays.
+/// Removes temporaries of this process and of processes that are gone. What cannot be removed
+/// stays.
 void remove_leftovers(FileSystem& files, const std::string& directory);
 
 /// Writes run.json.

@@ -1,7 +1,7 @@
 /// \file
 /// XXH3-128 (xxHash specification, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md),
-/// written as 32 lower-case hexadecimal digits in canonical (big-endian) order, as `xxhsum -H2` does.
-/// It finds damage, not forgery.
+/// written as 32 lower-case hexadecimal digits in canonical (big-endian) order, as `xxhsum -H2`
+/// does. It finds damage, not forgery.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 /// \file
-/// Names inside a checkpoints folder (grammar: docs/reference/checkpoint.md). Names that come out of
-/// files are data: only what these functions accept ever becomes part of a path.
+/// Names inside a checkpoints folder (grammar: docs/reference/checkpoint.md). Names that come out
+/// of files are data: only what these functions accept ever becomes part of a path.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
 #include "host/checkpoint/manifest.hpp"
 
 #include <algorithm>
-#include <string_view>
-
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "host/checkpoint/hash.hpp"
 #include "host/checkpoint/json_text.hpp"
@@ -28,8 +27,8 @@ bool is_hash(const Json& value) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
   return text.size() == 32 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
 }
 
 /// A file inside the folder and nothing else: lower-case words and one dot.
@@ -56,7 +55,8 @@ uint64_t unsigned_member(const std::string& path, const Json& object, const char
 
 std::string text_member(const std::string& path, const Json& object, const char* key) {
   const Json& value = member(path, object, key);
-  if (!value.is_string()) throw CheckpointError(path + ": " + key + " " + value.dump() + ", expected text");
+  if (!value.is_string())
+    throw CheckpointError(path + ": " + key + " " + value.dump() + ", expected text");
   return value.get<std::string>();
 }
 
@@ -65,13 +65,15 @@ std::map<std::string, FileDigest> read_files(const std::string& path, const Json
   std::map<std::string, FileDigest> found;
   for (const auto& [name, entry] : list.items()) {
     if (!is_file_name(name)) {
-      throw CheckpointError(path + ": files: " + Json(name).dump() + ", expected a plain file name");
+      throw CheckpointError(path + ": files: " + Json(name).dump() +
+                            ", expected a plain file name");
     }
     if (!entry.is_object()) throw CheckpointError(path + ": files: " + name + ": not an object");
     FileDigest digest;
     digest.bytes = unsigned_member(path + ": files: " + name, entry, "bytes");
     const Json& hash = member(path + ": files: " + name, entry, "xxh3_128");
-    if (!is_hash(hash)) throw CheckpointError(path + ": files: " + name + ": xxh3_128 " + hash.dump());
+    if (!is_hash(hash))
+      throw CheckpointError(path + ": files: " + name + ": xxh3_128 " + hash.dump());
     digest.xxh3_128 = hash.get<std::string>();
     found[name] = digest;
   }
@@ -98,7 +100,8 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest read_manifest(FileSystem& files, const std::string& folder) {
   const std::string path = join_path(folder, kManifestFile);
-  if (!files.kind(path)) throw CheckpointError(path + ": missing, the checkpoint was never finished");
+  if (!files.kind(path))
+    throw CheckpointError(path + ": missing, the checkpoint was never finished");
   const FileView view = files.map(path);
   if (view.bytes > kLargestManifest) {
     throw CheckpointError(path + ": " + std::to_string(view.bytes) + " bytes, at most " +
@@ -116,12 +119,14 @@ Manifest read_manifest(FileSystem& files, const std::string& folder) {
   }
   Json body = value;
   body.erase(kOwnHash);
-  if (with_own_hash(std::move(body)) != text) throw CheckpointError(path + ": damaged, its own hash differs");
+  if (with_own_hash(std::move(body)) != text)
+    throw CheckpointError(path + ": damaged, its own hash differs");
 
   Manifest manifest;
   manifest.step = unsigned_member(path, value, "step");
   manifest.run_id = text_member(path, value, "run_id");
-  if (!is_run_id(manifest.run_id)) throw CheckpointError(path + ": run_id " + value["run_id"].dump());
+  if (!is_run_id(manifest.run_id))
+    throw CheckpointError(path + ": run_id " + value["run_id"].dump());
   manifest.version = text_member(path, value, "version");
   manifest.files = read_files(path, member(path, value, "files"));
   return manifest;

@@ -1,6 +1,6 @@
 /// \file
-/// manifest.json: what makes a folder a checkpoint. Written last, so that a folder without it was never
-/// finished.
+/// manifest.json: what makes a folder a checkpoint. Written last, so that a folder without it was
+/// never finished.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,8 @@ std::string name_of(const std::string& path) {
   return std::filesystem::path(path).lexically_normal().filename().string();
 }
 
-/// Folders of checkpoints directly below `path`; the one with the usual name alone when it is there.
+/// Folders of checkpoints directly below `path`; the one with the usual name alone when it is
+/// there.
 std::vector<std::string> folders_below(FileSystem& files, const std::string& path) {
   std::vector<std::string> found;
   for (const DirectoryEntry& entry : files.list(path)) {
@@ -39,7 +40,8 @@ CheckpointPath resolve_checkpoint_path(FileSystem& files, const std::string& pat
   const char* expected = "expected a step_<12 digits> folder, a checkpoints folder or a run folder";
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) throw CheckpointError(path + ": does not exist, " + expected);
+  if (!std::filesystem::exists(status))
+    throw CheckpointError(path + ": does not exist, " + expected);
   if (!std::filesystem::is_directory(status)) {
     throw CheckpointError(path + ": unknown format, a file is no checkpoint, " + expected);
   }

@@ -14,8 +14,8 @@ struct CheckpointPath {
   std::string path;
 };
 
-/// A run folder answers with the checkpoints folder in it. Links are followed here, as the path is the
-/// user's own word. \throws CheckpointError when the path is none of these.
+/// A run folder answers with the checkpoints folder in it. Links are followed here, as the path is
+/// the user's own word. \throws CheckpointError when the path is none of these.
 CheckpointPath resolve_checkpoint_path(FileSystem& files, const std::string& path);
 
 }  // namespace stc::host

@@ -1,6 +1,6 @@
 /// \file
-/// Reading and writing safetensors files (format: https://github.com/huggingface/safetensors, section
-/// "Format"; our grammar and a worked example: docs/reference/checkpoint.md).
+/// Reading and writing safetensors files (format: https://github.com/huggingface/safetensors,
+/// section "Format"; our grammar and a worked example: docs/reference/checkpoint.md).
 ///
 /// Own code, because no loadable C++ library reads the format; checked against the Python package.
 #pragma once
@@ -35,24 +35,28 @@ struct FileDigest {
   std::string xxh3_128;
 };
 
-/// Writes a file and syncs it. The header lists the tensors in the order given; the data lie by falling
-/// element size, so that every tensor is aligned to its element. Equal input gives equal bytes.
-/// Names are unique UTF-8, any but "__metadata__".
-/// \throws CheckpointError with path and reason.
-FileDigest write_safetensors(const std::string& path, const std::vector<HostTensor>& tensors,
-                             const Metadata& metadata, FileSystem& files = FileSystem::real());
+/// Writes a file and syncs it. The header lists the tensors in the order given; the data lie by
+/// falling element size, so that every tensor is aligned to its element. Equal input gives equal
+/// bytes. Names are unique UTF-8, any but "__metadata__". \throws CheckpointError with path and
+/// reason.
+FileDigest write_safetensors(const std::string& path,
+                             const std::vector<HostTensor>& tensors,
+                             const Metadata& metadata,
+                             FileSystem& files = FileSystem::real());
 
 /// The same into a file already created as `path`; neither synced nor closed.
-FileDigest write_safetensors(OutputFile& file, const std::string& path,
-                             const std::vector<HostTensor>& tensors, const Metadata& metadata);
+FileDigest write_safetensors(OutputFile& file,
+                             const std::string& path,
+                             const std::vector<HostTensor>& tensors,
+                             const Metadata& metadata);
 
-/// A file mapped read-only. Its tensors are views that keep the mapping alive by `owner`, beyond this
-/// object. A file that another program shortens while it is mapped raises SIGBUS on access.
+/// A file mapped read-only. Its tensors are views that keep the mapping alive by `owner`, beyond
+/// this object. A file that another program shortens while it is mapped raises SIGBUS on access.
 class SafetensorsFile {
  public:
   /// Every size, offset and name is checked against the file: header within 100 MB and the file, no
-  /// duplicate names, data without holes or overlaps up to the last byte, lengths equal to dtype and
-  /// shape. \throws CheckpointError.
+  /// duplicate names, data without holes or overlaps up to the last byte, lengths equal to dtype
+  /// and shape. \throws CheckpointError.
   explicit SafetensorsFile(const std::string& path, FileSystem& files = FileSystem::real());
   /// From bytes already mapped; `path` is for messages.
   SafetensorsFile(const std::string& path, FileView view);

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <string_view>
-
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "host/checkpoint/dtype.hpp"
 #include "host/checkpoint/json_text.hpp"
 #include "host/checkpoint/safetensors.hpp"
 #include "host/checkpoint/safetensors_format.hpp"
 
-static_assert(std::endian::native == std::endian::little, "tensors are used as they lie in the file");
+static_assert(std::endian::native == std::endian::little,
+              "tensors are used as they lie in the file");
 
 namespace stc::host {
 namespace {
@@ -59,15 +59,17 @@ const Json& member(const std::string& subject, const Json& entry, const char* ke
   return *found;
 }
 
-HostTensor read_entry(const std::string& path, const std::string& name, const Json& entry,
+HostTensor read_entry(const std::string& path,
+                      const std::string& name,
+                      const Json& entry,
                       const FileView& data) {
   const std::string subject = path + ": tensor " + name;
   if (!entry.is_object()) throw CheckpointError(subject + ": not an object");
   HostTensor tensor;
   tensor.name = name;
   const Json& dtype = member(subject, entry, "dtype");
-  const auto code = dtype.is_string() ? safetensors_dtype(dtype.get_ref<const std::string&>())
-                                      : std::nullopt;
+  const auto code =
+      dtype.is_string() ? safetensors_dtype(dtype.get_ref<const std::string&>()) : std::nullopt;
   if (!code) {
     throw CheckpointError(subject + ": dtype " + dtype.dump() + ", expected one of " +
                           safetensors_dtype_names());
@@ -86,7 +88,8 @@ HostTensor read_entry(const std::string& path, const std::string& name, const Js
       !offsets[1].is_number_unsigned()) {
     throw CheckpointError(subject + ": data_offsets " + offsets.dump() + ", expected two offsets");
   }
-  if (entry.size() != 3) throw CheckpointError(subject + ": has keys beyond dtype, shape, data_offsets");
+  if (entry.size() != 3)
+    throw CheckpointError(subject + ": has keys beyond dtype, shape, data_offsets");
   const auto begin = offsets[0].get<uint64_t>();
   const auto end = offsets[1].get<uint64_t>();
   if (begin > end || end > data.bytes) {
@@ -107,7 +110,8 @@ HostTensor read_entry(const std::string& path, const std::string& name, const Js
 }
 
 /// The data must be covered once, from the first byte to the last.
-void check_coverage(const std::string& path, const std::vector<HostTensor>& tensors,
+void check_coverage(const std::string& path,
+                    const std::vector<HostTensor>& tensors,
                     const FileView& data) {
   std::vector<const HostTensor*> order;
   order.reserve(tensors.size());

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <unordered_set>
-
-#include <nlohmann/json.hpp>
 
 #include "host/checkpoint/dtype.hpp"
 #include "host/checkpoint/hash.hpp"
 #include "host/checkpoint/safetensors.hpp"
 #include "host/checkpoint/safetensors_format.hpp"
 
-static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "tensors are written as they lie in memory");
 
 namespace stc::host {
 namespace {
@@ -30,9 +30,9 @@ void check_tensor(const std::string& path, const HostTensor& tensor) {
                           shape_text(tensor.shape) + " have no size");
   }
   if (*bytes != tensor.bytes || (tensor.data == nullptr && tensor.bytes > 0)) {
-    throw CheckpointError(subject + ": " + std::to_string(tensor.data == nullptr ? 0 : tensor.bytes) +
-                          " bytes, shape " + shape_text(tensor.shape) + " needs " +
-                          std::to_string(*bytes));
+    throw CheckpointError(
+        subject + ": " + std::to_string(tensor.data == nullptr ? 0 : tensor.bytes) +
+        " bytes, shape " + shape_text(tensor.shape) + " needs " + std::to_string(*bytes));
   }
 }
 
@@ -46,8 +46,10 @@ std::vector<size_t> data_order(const std::vector<HostTensor>& tensors) {
   return order;
 }
 
-std::string make_header(const std::string& path, const std::vector<HostTensor>& tensors,
-                        const std::vector<size_t>& order, const Metadata& metadata) {
+std::string make_header(const std::string& path,
+                        const std::vector<HostTensor>& tensors,
+                        const std::vector<size_t>& order,
+                        const Metadata& metadata) {
   std::vector<uint64_t> begins(tensors.size());
   uint64_t offset = 0;
   for (const size_t index : order) {
@@ -83,8 +85,10 @@ std::string make_header(const std::string& path, const std::vector<HostTensor>& 
 }
 
 /// What goes before the data: the length and the header. \throws CheckpointError.
-std::string make_head(const std::string& path, const std::vector<HostTensor>& tensors,
-                      const std::vector<size_t>& order, const Metadata& metadata) {
+std::string make_head(const std::string& path,
+                      const std::vector<HostTensor>& tensors,
+                      const std::vector<size_t>& order,
+                      const Metadata& metadata) {
   std::unordered_set<std::string> names;
   for (const HostTensor& tensor : tensors) {
     check_tensor(path, tensor);
@@ -97,8 +101,10 @@ std::string make_head(const std::string& path, const std::vector<HostTensor>& te
   return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header;
 }
 
-FileDigest write_parts(OutputFile& file, const std::string& head,
-                       const std::vector<HostTensor>& tensors, const std::vector<size_t>& order) {
+FileDigest write_parts(OutputFile& file,
+                       const std::string& head,
+                       const std::vector<HostTensor>& tensors,
+                       const std::vector<size_t>& order) {
   Hasher hasher;
   FileDigest digest;
   const auto put = [&](const void* data, uint64_t bytes) {
@@ -120,16 +126,21 @@ FileDigest write_parts(OutputFile& file, const std::string& head,
 
 }  // namespace
 
-FileDigest write_safetensors(OutputFile& file, const std::string& path,
-                             const std::vector<HostTensor>& tensors, const Metadata& metadata) {
+FileDigest write_safetensors(OutputFile& file,
+                             const std::string& path,
+                             const std::vector<HostTensor>& tensors,
+                             const Metadata& metadata) {
   const std::vector<size_t> order = data_order(tensors);
   return write_parts(file, make_head(path, tensors, order, metadata), tensors, order);
 }
 
-FileDigest write_safetensors(const std::string& path, const std::vector<HostTensor>& tensors,
-                             const Metadata& metadata, FileSystem& files) {
+FileDigest write_safetensors(const std::string& path,
+                             const std::vector<HostTensor>& tensors,
+                             const Metadata& metadata,
+                             FileSystem& files) {
   const std::vector<size_t> order = data_order(tensors);
-  const std::string head = make_head(path, tensors, order, metadata);  // may throw before the file exists
+  const std::string head =
+      make_head(path, tensors, order, metadata);  // may throw before the file exists
   auto file = files.create(path);
   const FileDigest digest = write_parts(*file, head, tensors, order);
   file->sync();

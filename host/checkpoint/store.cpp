@@ -19,8 +19,8 @@
 namespace stc::host {
 namespace {
 
-/// Without "." and trailing slashes, links resolved: renaming a linked folder aside must not leave the
-/// link, and with it the next checkpoints, on another disk.
+/// Without "." and trailing slashes, links resolved: renaming a linked folder aside must not leave
+/// the link, and with it the next checkpoints, on another disk.
 std::string real_directory(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -77,7 +77,9 @@ struct CheckpointStore::Impl {
   void write_loop();
   SaveResult write(const Snapshot& snapshot);
   bool same_as_existing(const std::string& folder, const std::string& text) const;
-  void put_in_place(const std::string& temporary, const std::string& folder, const std::string& text);
+  void put_in_place(const std::string& temporary,
+                    const std::string& folder,
+                    const std::string& text);
   void move_stranger_aside(const std::string& folder);
   void remove_quietly(const std::string& path);
   void clear_own_temporaries();
@@ -128,7 +130,9 @@ SaveResult CheckpointStore::Impl::write(const Snapshot& snapshot) {
     files.make_directory(temporary);
     const std::string text = write_checkpoint(files, temporary, snapshot, run_id, options.version);
     put_in_place(temporary, result.path, text);
-    replace_file(files, join_path(directory, kLatestFile), temporary_name(::getpid(), kLatestFile),
+    replace_file(files,
+                 join_path(directory, kLatestFile),
+                 temporary_name(::getpid(), kLatestFile),
                  pointer_text(snapshot.step));
   } catch (const std::exception& error) {
     result.error = error.what();
@@ -144,16 +148,19 @@ SaveResult CheckpointStore::Impl::write(const Snapshot& snapshot) {
 }
 
 /// Whether the folder is a valid checkpoint with just this manifest.
-bool CheckpointStore::Impl::same_as_existing(const std::string& folder, const std::string& text) const {
+bool CheckpointStore::Impl::same_as_existing(const std::string& folder,
+                                             const std::string& text) const {
   try {
     const Manifest manifest = read_folder_manifest(files, folder);
-    return manifest_text(manifest) == text && check_files(files, folder, manifest, Verify::kHashes).empty();
+    return manifest_text(manifest) == text &&
+           check_files(files, folder, manifest, Verify::kHashes).empty();
   } catch (const CheckpointError&) {
     return false;
   }
 }
 
-void CheckpointStore::Impl::put_in_place(const std::string& temporary, const std::string& folder,
+void CheckpointStore::Impl::put_in_place(const std::string& temporary,
+                                         const std::string& folder,
                                          const std::string& text) {
   move_stranger_aside(folder);
   if (same_as_existing(folder, text)) {
@@ -216,7 +223,8 @@ CheckpointStore::~CheckpointStore() {
 }
 
 void CheckpointStore::begin_new(const std::string& run_id, const Note& note) {
-  if (!is_run_id(run_id)) throw CheckpointError("run id " + run_id + ": expected 1 to 64 of A-Z a-z 0-9 . _ -");
+  if (!is_run_id(run_id))
+    throw CheckpointError("run id " + run_id + ": expected 1 to 64 of A-Z a-z 0-9 . _ -");
   Impl& self = *impl_;
   make_directories(self.files, self.directory);
   refuse_legacy(self.directory, scan_folder(self.files, self.directory));
@@ -236,13 +244,17 @@ void CheckpointStore::begin_new(const std::string& run_id, const Note& note) {
 }
 
 std::optional<LoadedCheckpoint> CheckpointStore::open_latest(const Note& note) {
-  return open_newest(impl_->files, impl_->directory, note ? note : [](const std::string&) {});
+  return open_newest(
+      impl_->files, impl_->directory, note ? note : [](const std::string&) {});
 }
 
-std::string CheckpointStore::run_id() const { return folder_run_id(impl_->files, impl_->directory); }
+std::string CheckpointStore::run_id() const {
+  return folder_run_id(impl_->files, impl_->directory);
+}
 
 void CheckpointStore::begin_resumed(const std::string& run_id) {
-  if (!is_run_id(run_id)) throw CheckpointError("run id " + run_id + ": expected 1 to 64 of A-Z a-z 0-9 . _ -");
+  if (!is_run_id(run_id))
+    throw CheckpointError("run id " + run_id + ": expected 1 to 64 of A-Z a-z 0-9 . _ -");
   Impl& self = *impl_;
   make_directories(self.files, self.directory);
   self.lock = lock_folder(self.files, self.directory);
@@ -256,7 +268,8 @@ void CheckpointStore::begin_resumed(const std::string& run_id) {
 
 void CheckpointStore::save(Snapshot snapshot) {
   Impl& self = *impl_;
-  if (self.run_id.empty()) throw std::logic_error("CheckpointStore::save before begin_new or begin_resumed");
+  if (self.run_id.empty())
+    throw std::logic_error("CheckpointStore::save before begin_new or begin_resumed");
   std::unique_lock<std::mutex> guard(self.mutex);
   self.changed.wait(guard, [&self] { return !self.pending && !self.writing; });
   try {

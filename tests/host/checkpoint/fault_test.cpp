@@ -1,5 +1,5 @@
-// Every operation of a save fails once, in turn: what was safe before stays loadable, and the next save
-// succeeds.
+// Every operation of a save fails once, in turn: what was safe before stays loadable, and the next
+// save succeeds.
 
 #include <unistd.h>
 
@@ -173,8 +173,8 @@ BOOST_AUTO_TEST_CASE(any_operation_may_fail) {
       const SaveResult result = scene.save(make_snapshot(3));
       BOOST_TEST_CONTEXT("operation " << at << ": " << scene.disk.failed()) {
         BOOST_TEST(result.step == 3u);
-        // Told with path and reason, as an error or (old ones could not be removed) as a warning; only
-        // the removal of the former content may fail in silence.
+        // Told with path and reason, as an error or (old ones could not be removed) as a warning;
+        // only the removal of the former content may fail in silence.
         const std::string told = result.error + result.warning;
         BOOST_TEST(told.find(std::generic_category().message(code)) != std::string::npos, told);
         BOOST_TEST(told.find(scene.directory) == 0u, told);
@@ -188,7 +188,8 @@ BOOST_AUTO_TEST_CASE(any_operation_may_fail) {
 
         save_now(*scene.store, make_snapshot(4));
         BOOST_TEST(open_checkpoint(scene.directory).step == 4u);
-        for (const std::string& name : names_in(scene.directory)) BOOST_TEST(name.find(".tmp-") != 0u, name);
+        for (const std::string& name : names_in(scene.directory))
+          BOOST_TEST(name.find(".tmp-") != 0u, name);
       }
     }
   }
@@ -211,7 +212,8 @@ BOOST_AUTO_TEST_CASE(a_process_may_die_in_any_operation) {
       BOOST_TEST(same_content(*loaded, make_snapshot(loaded->step)));
       BOOST_TEST(!notes.has("is not used"), notes.all());  // no broken one is in sight
       next.begin_resumed("a");
-      for (const std::string& name : names_in(scene.directory)) BOOST_TEST(name.find(".tmp-") != 0u, name);
+      for (const std::string& name : names_in(scene.directory))
+        BOOST_TEST(name.find(".tmp-") != 0u, name);
       save_now(next, make_snapshot(3));
       BOOST_TEST(same_content(open_checkpoint(scene.directory), make_snapshot(3)));
     }
@@ -227,7 +229,8 @@ BOOST_AUTO_TEST_CASE(replacing_a_step_is_safe_at_any_moment) {
         scene.disk.set({mode, at, EIO, can_exchange});
         scene.save(make_snapshot(2, 0.5f));
         scene.store.reset();
-        BOOST_TEST_CONTEXT("operation " << at << ": " << scene.disk.failed() << ", exchange " << can_exchange) {
+        BOOST_TEST_CONTEXT("operation " << at << ": " << scene.disk.failed() << ", exchange "
+                                        << can_exchange) {
           const LoadedCheckpoint loaded = open_checkpoint(scene.directory);
           const bool one_of_two = same_content(loaded, make_snapshot(2)) ||
                                   same_content(loaded, make_snapshot(2, 0.5f));
@@ -316,7 +319,8 @@ BOOST_AUTO_TEST_CASE(a_read_only_folder_is_told_at_the_start) {
   fs::create_directory(folder.file("out"));
   fs::permissions(folder.file("out"), fs::perms::owner_read | fs::perms::owner_exec);
   CheckpointStore store(options_for(folder.file("out/c")));
-  BOOST_CHECK_EXCEPTION(store.begin_new("a", [](const std::string&) {}), CheckpointError,
+  BOOST_CHECK_EXCEPTION(store.begin_new("a", [](const std::string&) {}),
+                        CheckpointError,
                         says("out/c: create folder failed: Permission denied"));
   fs::permissions(folder.file("out"), fs::perms::owner_all);
 }

@@ -21,8 +21,11 @@ namespace {
 /// Large enough that a kill often hits a write.
 Snapshot large_snapshot(uint64_t step) {
   Snapshot snapshot = make_snapshot(step);
-  snapshot.model.push_back(make_tensor<float>("large", STC_DTYPE_FLOAT32, {1 << 18},
-                                              std::vector<float>(1 << 18, static_cast<float>(step))));
+  snapshot.model.push_back(
+      make_tensor<float>("large",
+                         STC_DTYPE_FLOAT32,
+                         {1 << 18},
+                         std::vector<float>(1 << 18, static_cast<float>(step))));
   return snapshot;
 }
 
@@ -114,7 +117,8 @@ BOOST_AUTO_TEST_CASE(a_file_size_limit_is_an_error_of_the_save) {
     store.save(large_snapshot(2));
     const auto results = store.finish();
     const bool told = results.size() == 1 &&
-                      results[0].error.find("model.safetensors: write failed: File too large") != std::string::npos;
+                      results[0].error.find("model.safetensors: write failed: File too large") !=
+                          std::string::npos;
     store.save(make_snapshot(3));  // small enough
     ::_exit(told && store.finish().at(0).error.empty() ? 0 : 1);
   }
@@ -122,7 +126,8 @@ BOOST_AUTO_TEST_CASE(a_file_size_limit_is_an_error_of_the_save) {
   BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
   BOOST_TEST(WIFEXITED(status));
   BOOST_TEST(WEXITSTATUS(status) == 0);
-  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{1, 3}), boost::test_tools::per_element());
+  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{1, 3}),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_live_process_keeps_its_folder) {
@@ -136,7 +141,8 @@ BOOST_AUTO_TEST_CASE(a_live_process_keeps_its_folder) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (scan_folder(FileSystem::real(), directory).steps.empty()) continue;
     CheckpointStore store(options_for(directory));
-    BOOST_CHECK_EXCEPTION(store.begin_new("b", {}), CheckpointError,
+    BOOST_CHECK_EXCEPTION(store.begin_new("b", {}),
+                          CheckpointError,
                           says("in use by process " + std::to_string(child) + " on "));
     refused = true;
   }

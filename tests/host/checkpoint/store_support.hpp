@@ -19,8 +19,10 @@ inline Snapshot make_snapshot(uint64_t step, float salt = 0) {
   const float x = static_cast<float>(step) + salt;
   Snapshot snapshot;
   snapshot.step = step;
-  snapshot.model.push_back(make_tensor<float>("wte.weight", STC_DTYPE_FLOAT32, {2, 2}, {x, x + 1, x + 2, x + 3}));
-  snapshot.model.push_back(make_tensor<uint16_t>("norm.weight", STC_DTYPE_BFLOAT16, {2}, {0x3f80, 0x4000}));
+  snapshot.model.push_back(
+      make_tensor<float>("wte.weight", STC_DTYPE_FLOAT32, {2, 2}, {x, x + 1, x + 2, x + 3}));
+  snapshot.model.push_back(
+      make_tensor<uint16_t>("norm.weight", STC_DTYPE_BFLOAT16, {2}, {0x3f80, 0x4000}));
   snapshot.model_metadata = {{"alias:lm_head.weight", "wte.weight"}};
   snapshot.optimizer.push_back(
       make_tensor<float>("wte.weight/exp_avg", STC_DTYPE_FLOAT32, {2, 2}, {-x, 0.5f, 0.25f, x}));
@@ -65,7 +67,8 @@ inline void save_now(CheckpointStore& store, Snapshot snapshot) {
 }
 
 /// A store that has taken `directory` for run `run_id`.
-inline std::unique_ptr<CheckpointStore> new_store(const std::string& directory, const std::string& run_id) {
+inline std::unique_ptr<CheckpointStore> new_store(const std::string& directory,
+                                                  const std::string& run_id) {
   auto store = std::make_unique<CheckpointStore>(options_for(directory));
   store->begin_new(run_id, [](const std::string&) {});
   return store;

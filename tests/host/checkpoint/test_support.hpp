@@ -15,9 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "stc/abi/core.h"
+
 #include "host/checkpoint/dtype.hpp"
 #include "host/checkpoint/safetensors.hpp"
-#include "stc/abi/core.h"
 
 namespace stc::host::test {
 
@@ -27,8 +28,10 @@ class TemporaryFolder {
   TemporaryFolder() {
     // In memory where that is possible: these tests sync thousands of files.
     std::error_code error;
-    const bool in_memory = std::filesystem::is_directory("/dev/shm", error) && ::access("/dev/shm", W_OK) == 0;
-    const std::filesystem::path base = in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+    const bool in_memory =
+        std::filesystem::is_directory("/dev/shm", error) && ::access("/dev/shm", W_OK) == 0;
+    const std::filesystem::path base =
+        in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
     std::string pattern = (base / "stc-checkpoint-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     path_ = pattern;
@@ -61,7 +64,9 @@ inline void write_text(const std::string& path, const std::string& text) {
 
 /// A tensor that owns a copy of `values`.
 template <class T>
-HostTensor make_tensor(const std::string& name, int dtype, std::vector<int64_t> shape,
+HostTensor make_tensor(const std::string& name,
+                       int dtype,
+                       std::vector<int64_t> shape,
                        const std::vector<T>& values) {
   auto copy = std::make_shared<std::vector<T>>(values);
   HostTensor tensor;
