@@ -114,7 +114,8 @@ void ConfigBuilder::read_given(const std::string& section) {
 
 void ConfigBuilder::check_by_plugins(const Slot& slot, const Given& given) const {
   auto plugins = chosen_.find(slot.section);
-  if (plugins == chosen_.end()) return;
+  bool seed = slot.host != nullptr && slot.host->form == HostKey::Form::kSeed;  // wraps to 64 bits
+  if (plugins == chosen_.end() || seed) return;
   for (const ChosenPlugin& plugin : plugins->second) {
     if (plugin.declaration == nullptr) continue;
     for (const Param& param : plugin.declaration->params) {

@@ -287,6 +287,9 @@ std::optional<Value> check_value(const HostKey& key, const Node& raw) {
 
 Value as_declared(const Param& param, Value value) {
   if (param.type == STC_PARAM_FLOAT && value.is_number()) return value.get<double>();
+  if (param.type == STC_PARAM_INT && value.is_number_unsigned()) {
+    return static_cast<int64_t>(value.get<uint64_t>());
+  }
   if (param.type == STC_PARAM_FLOAT_LIST && value.is_array()) {
     for (Value& item : value) item = item.get<double>();
   }

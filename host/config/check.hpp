@@ -23,7 +23,7 @@ std::optional<Value> check_value(const HostKey& key, const Node& node);
 /// \throws ConfigError when the default breaks its own declaration.
 Value default_value(const Param& param, const std::string& path);
 
-/// Integers of float keys become doubles, as a plugin reads them.
+/// As a plugin reads it: integers of float keys become doubles, seeds above int64 wrap.
 Value as_declared(const Param& param, Value value);
 
 /// A name that may become a folder: not blank, not . or .., no slash, backslash or control character.

@@ -178,7 +178,8 @@ void add_rest(std::vector<HostKey>& out) {
       {Key("enabled", kBool, "true", "warn about sizes that are slow on the device"),
        Key("alignment", kInt, "auto", "sizes should be multiples of this; auto: by device")
            .at_least(1)
-           .words({"auto", "none"}),
+           .words({"auto", "none"})
+           .lower(),
        Key("check_batch", kBool, "true", "look at batch sizes"),
        Key("check_sequence", kBool, "true", "look at the block size"),
        Key("check_model", kBool, "true", "look at the layers of the model"),

@@ -157,7 +157,7 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 NodePtr read_json(const std::string& text, const std::string& file) {
-  SourceText source(text, file, SourceText::ByteOrderMark::kRefuse);
+  SourceText source(text, file, SourceText::Format::kJson);
   JsonReader reader(source);
   nlohmann::json::sax_parse(source.text(), &reader);
   return reader.root();

@@ -331,7 +331,7 @@ struct SyntaxFault {
 SyntaxFault describe(const std::string& message) {
   if (message == "illegal map value") {
     return {"a colon stands where no key can be",
-            "quote a value that holds \": \", and check the indentation"};
+            "quote a value that holds \": \"; check the indentation, and the line above for its colon"};
   }
   if (message == "end of map not found" || message == "end of sequence not found") {
     return {"this does not continue the lines above",
@@ -384,7 +384,7 @@ NodePtr parse(const SourceText& source, YamlReader& reader) {
 }  // namespace
 
 NodePtr read_yaml(const std::string& text, const std::string& file) {
-  SourceText source(text, file, SourceText::ByteOrderMark::kDrop);
+  SourceText source(text, file, SourceText::Format::kYaml);
   // Each round frees one line of a tab; more than this is not a run file.
   for (int round = 0; round < 1000; ++round) {
     YamlReader reader(source);

@@ -42,11 +42,11 @@ std::string hex(unsigned char c) {
 
 }  // namespace
 
-SourceText::SourceText(std::string text, std::string file, ByteOrderMark mark)
+SourceText::SourceText(std::string text, std::string file, Format format)
     : text_(std::move(text)), file_(std::move(file)) {
   refuse_wide_encodings();
   if (text_.starts_with(kUtf8Mark)) {
-    if (mark == ByteOrderMark::kRefuse) {
+    if (format == Format::kJson) {
       throw ConfigError(file_ + ": starts with a byte-order mark, expected plain UTF-8",
                         "save the file without a byte-order mark", {file_, 1, 1});
     }
@@ -57,7 +57,7 @@ SourceText::SourceText(std::string text, std::string file, ByteOrderMark mark)
   for (size_t i = 0; i < text_.size(); ++i) {
     if (text_[i] == '\n') line_starts_.push_back(i + 1);
   }
-  check_characters();
+  check_characters(format);
 }
 
 void SourceText::refuse_wide_encodings() const {
@@ -89,7 +89,7 @@ void SourceText::normalise_line_ends() {
   text_.resize(out);
 }
 
-void SourceText::check_characters() const {
+void SourceText::check_characters(Format format) const {
   for (size_t i = 0; i < text_.size();) {
     size_t length = sequence_length(text_, i);
     unsigned char c = byte_at(text_, i);
@@ -98,7 +98,7 @@ void SourceText::check_characters() const {
                         at_offset(i));
     }
     bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
-    if (control) {
+    if (control && format == Format::kYaml) {
       throw ConfigError(file_ + ": control character " + hex(c) + " is not text", {}, at_offset(i));
     }
     i += length;

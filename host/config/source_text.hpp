@@ -11,12 +11,14 @@
 
 namespace stc::host {
 
-/// Text that is known to be UTF-8 without control characters, lines ended by LF.
+/// Text that is known to be UTF-8, lines ended by LF.
 class SourceText {
  public:
-  enum class ByteOrderMark { kDrop, kRefuse };
-  /// CRLF and lone CR become LF. \throws ConfigError for UTF-16, UTF-32, malformed UTF-8, controls.
-  SourceText(std::string text, std::string file, ByteOrderMark mark);
+  /// YAML may start with a byte-order mark and holds no control characters. JSON the reverse: its
+  /// parser has its own rule for them.
+  enum class Format { kYaml, kJson };
+  /// CRLF and lone CR become LF. \throws ConfigError for UTF-16, UTF-32, malformed UTF-8, and the above.
+  SourceText(std::string text, std::string file, Format format);
 
   const std::string& text() const { return text_; }
   const std::string& file() const { return file_; }
@@ -33,7 +35,7 @@ class SourceText {
  private:
   void refuse_wide_encodings() const;
   void normalise_line_ends();
-  void check_characters() const;
+  void check_characters(Format format) const;
 
   std::string text_;
   std::string file_;

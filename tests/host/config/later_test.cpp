@@ -1,0 +1,78 @@
+// Keys of later versions: validate warns, run refuses, defaults pass.
+
+#include <ostream>
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/host/config/fake_catalog.hpp"
+
+namespace stc::host::test {
+
+struct LaterCase {
+  std::string yaml;
+  std::string message;
+};
+std::ostream& operator<<(std::ostream& out, const LaterCase& sample) { return out << sample.yaml; }
+
+const std::vector<LaterCase> kLater{
+    {"run: {max_time: 60}", "run.max_time: got 60, not in this version"},
+    {"run: {eval_every: 5}", "run.eval_every: got 5, not in this version"},
+    {"run: {nan_policy: skip}", "run.nan_policy: got \"skip\", not in this version"},
+    {"run: {nan_policy: continue}", "run.nan_policy: got \"continue\", not in this version"},
+    {"data: {dataset: x.pt}", "data.dataset: got \"x.pt\", not in this version"},
+    {"data: {validation_path: v.txt}", "data.validation_path: got \"v.txt\", not in this version"},
+    {"data: {validation_path: {a: v.txt}}", "data.validation_path: got {\"a\":\"v.txt\"}, not in this version"},
+    {"optimizer: {groups: [{match: x, lr: 1}]}", "optimizer.groups: got [{\"match\":\"x\",\"lr\":1}], not in this version"},
+    {"optimizer: {no_decay: true}", "optimizer.no_decay: got true, not in this version"},
+    {"optimizer: {muon_lr: 0.1}", "optimizer.muon_lr: got 0.1, not in this version"},
+    {"scheduler: {name: linear}", "scheduler.name: got \"linear\", not in this version"},
+    {"scheduler: {name: inverse_sqrt}", "scheduler.name: got \"inverse_sqrt\", not in this version"},
+    {"scheduler: {name: wsd}", "scheduler.name: got \"wsd\", not in this version"},
+    {"scheduler: {name: cosine_with_restarts}", "scheduler.name: got \"cosine_with_restarts\", not in this version"},
+    {"scheduler: {decay_steps: 3}", "scheduler.decay_steps: got 3, not in this version"},
+    {"scheduler: {cycles: 3}", "scheduler.cycles: got 3, not in this version"},
+    {"logging: {sample_prompts: [hello]}", "logging.sample_prompts: got [\"hello\"], not in this version"},
+    {"plugins: {pins: {adamw: abc}}", "plugins.pins: got {\"adamw\":\"abc\"}, not in this version"},
+    {"parallel: {mode: ddp}", "parallel.mode: got \"ddp\", not in this version"},
+    {"distributed: {enabled: true, repo_id: a/b, node_id: n}", "distributed.enabled: got true, not in this version"},
+    {"ema: {decay: 0.9}", "ema: got {\"decay\":0.9}, not in this version"},
+    {"early_stop: {patience: 3}", "early_stop: got {\"patience\":3}, not in this version"},
+};
+
+const std::vector<std::string> kNow{
+    "run: {max_time: null, eval_every: ~, nan_policy: stop}",
+    "data: {dataset: null, validation_path: null}",
+    "optimizer: {groups: [], no_decay: false, muon_lr: null}",
+    "scheduler: {decay_steps: null, cycles: null, name: cosine}",
+    "logging: {sample_prompts: []}",
+    "plugins: {pins: {}}",
+    "parallel: {mode: none, backend: other, timeout_s: 5}",
+    "distributed: {enabled: false, repo_id: a/b, role: master, inner_steps: 3}",
+    "ema: null\nearly_stop: ~",
+    "compile: true",
+    "ooo_backprop: true\nooo_streams: 2",
+    "run: {fast_path: require, loss_average: microbatches, threads: 2}",
+    "checkpoint: {keep_every: 100, resume: auto}",
+};
+
+BOOST_AUTO_TEST_SUITE(later)
+
+BOOST_DATA_TEST_CASE(validate_warns_and_run_refuses, kLater, sample) {
+  Config config = load(sample.yaml, printing());
+  BOOST_TEST(contains(warnings_of(config), sample.message + "\n"));
+  for (const Warning& warning : config.warnings()) {
+    if (warning.message == sample.message) BOOST_TEST(warning.at.file == "run.yaml");
+  }
+  std::string rendered = error_of(sample.yaml);
+  BOOST_TEST(rendered.starts_with("error: " + sample.message + "\n  at run.yaml:1:"));
+}
+
+BOOST_DATA_TEST_CASE(defaults_and_present_features_pass, kNow, yaml) {
+  BOOST_TEST(error_of(yaml) == "");
+  BOOST_TEST(warnings_of(load(yaml)) == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace stc::host::test
