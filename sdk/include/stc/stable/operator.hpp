@@ -136,6 +136,25 @@ inline Tensor take_tensor(StableIValue value) {
   return Tensor(reinterpret_cast<stc_tensor>(static_cast<uintptr_t>(value)));
 }
 
+/// void, Tensor, an array of them, or a vector for Tensor[].
+template <Text text>
+constexpr auto result_type() {
+  constexpr Schema kSchema = read_schema(text.value);
+  if constexpr (kSchema.num_results == 0) {
+    return std::type_identity<void>();
+  } else if constexpr (kSchema.num_results == 1 && kSchema.results[0] == Type::kTensorList) {
+    return std::type_identity<std::vector<Tensor>>();
+  } else if constexpr (kSchema.num_results == 1) {
+    return std::type_identity<Tensor>();
+  } else {
+    return std::type_identity<std::array<Tensor, kSchema.num_results>>();
+  }
+}
+template <Text text>
+using Result = typename decltype(result_type<text>())::type;
+
+/// Result types are spelled out, not deduced: a deduced one would instantiate `call`, and with it put the
+/// operator into the list of every library that includes a wrapper of it.
 template <Text text>
 struct Operator {
   static constexpr Schema kSchema = read_schema(text.value);
@@ -144,7 +163,7 @@ struct Operator {
   static inline const bool listed = (stc::detail::operator_schemas().push_back(text.value), true);
 
   template <size_t... I, class... A>
-  static auto call(std::index_sequence<I...>, const A&... arguments) {
+  static Result<text> call(std::index_sequence<I...>, const A&... arguments) {
     static_cast<void>(&listed);
     std::array<StableIValue, kStack> stack{encode<kSchema.arguments[I]>(arguments)...};
     check(torch_call_dispatcher(kSchema.name, kSchema.overload, stack.data(), TORCH_ABI_VERSION), kSchema.name);
@@ -152,7 +171,7 @@ struct Operator {
   }
 
   template <size_t... R>
-  static auto results(const std::array<StableIValue, kStack>& stack, std::index_sequence<R...>) {
+  static Result<text> results([[maybe_unused]] const std::array<StableIValue, kStack>& stack, std::index_sequence<R...>) {
     if constexpr (kSchema.num_results == 0) {
       return;
     } else if constexpr (kSchema.num_results == 1 && kSchema.results[0] == Type::kTensorList) {
@@ -172,7 +191,7 @@ struct Operator {
 
 /// \throws Fault(STC_ERROR_TORCH) with the operator's name and LibTorch's words.
 template <detail::Text schema, class... A>
-auto call(const A&... arguments) {
+detail::Result<schema> call(const A&... arguments) {
   static_assert(sizeof...(A) == detail::Operator<schema>::kSchema.num_arguments,
                 "the operator takes another number of arguments; defaults are to be written out");
   return detail::Operator<schema>::call(std::index_sequence_for<A...>(), arguments...);
