@@ -22,10 +22,7 @@ struct Event {
   std::vector<std::pair<std::string, FieldValue>> fields;
 
   explicit Event(std::string event_name) : name(std::move(event_name)) {}
-  Event& add(std::string key, FieldValue value) {
-    fields.emplace_back(std::move(key), std::move(value));
-    return *this;
-  }
+  Event& add(std::string key, FieldValue value);
 };
 
 }  // namespace stc::host
