@@ -49,6 +49,8 @@ std::string loader_reason(const std::string& path) {
 }
 
 /// The mapped library; the handle is kept for the process (RTLD_NODELETE would keep the mapping anyway).
+/// An exception of an initialiser that got through dlopen left the loader's lock held, which would stop
+/// every other thread that loads or unwinds: the process ends with the reason.
 boost::dll::shared_library& open_library(const std::string& path) {
   using boost::dll::load_mode::type;
   constexpr auto kMode = static_cast<type>(static_cast<unsigned>(boost::dll::load_mode::rtld_now) |
@@ -59,8 +61,7 @@ boost::dll::shared_library& open_library(const std::string& path) {
   try {
     library->load(path, kMode, error);
   } catch (...) {
-    refuse(path, "an initialiser threw while it was loaded: " + describe_current_exception(),
-           "run `stc-host plugins check` on it");
+    LoadGuard::end_by_exception();
   }
   if (error || !library->is_loaded()) {
     refuse(path, "cannot be loaded: " + loader_reason(path),

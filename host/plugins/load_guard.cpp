@@ -74,11 +74,7 @@ void on_terminate() {
     std::abort();
   }
   if (!std::current_exception()) end_process("std::terminate was called");
-  static char reason[2048];
-  const std::string what = describe_current_exception();
-  std::snprintf(reason, sizeof reason, "an initialiser threw: %s", what.c_str());
-  std::replace(reason, reason + std::strlen(reason), '\n', ' ');
-  end_process(reason);
+  LoadGuard::end_by_exception();
 }
 
 void on_exit_while_loading() {
@@ -98,6 +94,14 @@ LoadGuard::LoadGuard(const std::string& library) : c_locale_(std::setlocale(LC_A
   for (size_t i = 0; i < kFatalSignals.size(); ++i) sigaction(kFatalSignals[i], &action, &state.previous[i]);
   state.previous_terminate = std::set_terminate(on_terminate);
   state.loading.store(true);
+}
+
+void LoadGuard::end_by_exception() {
+  static char reason[2048];
+  const std::string what = describe_current_exception();
+  std::snprintf(reason, sizeof reason, "an initialiser threw: %s", what.c_str());
+  std::replace(reason, reason + std::strlen(reason), '\n', ' ');
+  end_process(reason);
 }
 
 void LoadGuard::report_to(int fd) { state.report_fd = fd; }

@@ -23,6 +23,8 @@ class LoadGuard {
   /// The error goes to this descriptor, as one line that starts with 'e' and has "\\n" for its line breaks,
   /// instead of to standard error in plain text; -1 undoes it.
   static void report_to(int fd);
+  /// Inside a catch around dlopen: ends the process with what was caught.
+  [[noreturn]] static void end_by_exception();
 
  private:
   std::string c_locale_;
