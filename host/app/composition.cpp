@@ -5,6 +5,7 @@
 #include <iostream>
 #include <random>
 
+#include "host/events/fields.hpp"
 #include "host/events/receivers.hpp"
 #include "host/events/sink.hpp"
 #include "host/train/device.hpp"
