@@ -182,7 +182,12 @@ void fail_unknown(const std::string& section, const std::string& key,
                   const std::string& note) {
   std::string prefix = section.empty() ? "" : section + ".";
   std::string hint;
-  if (std::optional<std::string> close = nearest(key, known)) {
+  size_t dot = key.find('.');
+  bool flat = section.empty() && dot != std::string::npos &&
+              find_host_key(key.substr(0, dot), key.substr(dot + 1)) != nullptr;
+  if (flat) {
+    hint = "write it nested: " + key.substr(0, dot) + ": {" + key.substr(dot + 1) + ": ...}";
+  } else if (std::optional<std::string> close = nearest(key, known)) {
     hint = "nearest key is " + prefix + *close;
   } else if (std::vector<std::string> others = elsewhere(section, key); !others.empty()) {
     hint = "nearest key is " + others.front();

@@ -79,7 +79,7 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     Location at = source_.at_offset(walker_.next().first);
     auto [known, added] = level.lines.try_emplace(value, at.line);
     if (!added) {
-      throw ConfigError(value + ": given twice, on line " + std::to_string(known->second) +
+      throw ConfigError(path_to(value) + ": given twice, on line " + std::to_string(known->second) +
                             " and on line " + std::to_string(at.line),
                         "keep one of the two", at);
     }
@@ -107,6 +107,20 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     std::shared_ptr<Node> node;
     std::unordered_map<std::string, int> lines;
   };
+
+  /// "logging.sinks[0].path" for a key of the innermost object.
+  std::string path_to(const std::string& key) const {
+    std::string path;
+    for (size_t i = 0; i + 1 < levels_.size(); ++i) {
+      const Node& node = *levels_[i].node;
+      if (node.kind == Node::Kind::kList) {
+        path += "[" + std::to_string(node.items.size()) + "]";
+      } else {
+        path += (path.empty() ? "" : ".") + node.entries.back().key;
+      }
+    }
+    return path.empty() ? key : path + "." + key;
+  }
 
   bool plain() {
     auto [at, token] = walker_.next();

@@ -107,8 +107,10 @@ class YamlReader : public YAML::EventHandler {
     apply_tag(tag, *node, at);
     if (!node->quoted && !expects_key()) {
       if (std::optional<std::string> reason = ambiguity(value)) {
-        fail("got " + value + ", which is ambiguous: " + *reason,
-             "write the decimal number, or quote it if it is a string", at);
+        std::string path = path_here();
+        throw ConfigError((path.empty() ? source_.file() : path) + ": got " + value +
+                              ", which is ambiguous: " + *reason,
+                          "write the decimal number, or quote it if it is a string", node->at);
       }
     }
     add(node, anchor);
@@ -149,6 +151,19 @@ class YamlReader : public YAML::EventHandler {
     fail("nested deeper than " + std::to_string(kMaxDepth) + " levels", {}, at);
   }
 
+  /// "logging.sinks[0].path" of the value that comes next, or of the key being read.
+  std::string path_here() const {
+    std::string path;
+    for (const Level& level : levels_) {
+      if (level.node->kind == Node::Kind::kList) {
+        path += "[" + std::to_string(level.node->items.size()) + "]";
+      } else {
+        path += (path.empty() ? "" : ".") + level.key;
+      }
+    }
+    return path;
+  }
+
   bool in_flow() const { return !levels_.empty() && levels_.back().flow; }
   bool expects_key() const {
     return !levels_.empty() && levels_.back().node->kind == Node::Kind::kMap &&
@@ -176,7 +191,8 @@ class YamlReader : public YAML::EventHandler {
       fail("nothing stands before this comma", "remove the comma", at);
     }
     if (!level.flow && level.has_key && at == level.key_offset) {
-      fail(level.key + ": a colon is missing after the key", "write \"" + level.key + ":\"", at);
+      throw ConfigError(path_here() + ": a colon is missing after the key",
+                        "write \"" + level.key + ":\"", source_.at_offset(at));
     }
   }
 
@@ -273,14 +289,14 @@ class YamlReader : public YAML::EventHandler {
       throw ConfigError(source_.file() + ": got the key " + show(node) + ", expected a word", {},
                         node.at);
     }
-    level.key = node.text;
+    level.key = node.text;  // the last one was moved into its entry
     level.key_at = node.at;
     level.key_offset = offset_;
     level.merge_key = !node.quoted && node.text == "<<";
     level.has_key = true;
     auto [known, added] = level.lines.try_emplace(level.key, node.at.line);
     if (!added) {
-      throw ConfigError(level.key + ": given twice, on line " + std::to_string(known->second) +
+      throw ConfigError(path_here() + ": given twice, on line " + std::to_string(known->second) +
                             " and on line " + std::to_string(node.at.line),
                         "keep one of the two", node.at);
     }
@@ -296,7 +312,7 @@ class YamlReader : public YAML::EventHandler {
                   return item->kind == Node::Kind::kMap;
                 });
     if (!maps) {
-      throw ConfigError("<<: got " + show(*node) + ", expected a mapping or a list of mappings", {},
+      throw ConfigError(path_here() + ": got " + show(*node) + ", expected a mapping or a list of mappings", {},
                         node->at);
     }
     level.merges.insert(level.merges.end(), node->items.begin(), node->items.end());

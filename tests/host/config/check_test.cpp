@@ -39,6 +39,8 @@ const std::vector<ErrorCase> kErrors{
      "error: optimizer.weigth_decay: unknown key\n  at run.yaml:1:13\n  hint: nearest key is optimizer.weight_decay\n"},
     {"run: {lr: 0.1}\n", "error: run.lr: unknown key\n  at run.yaml:1:7\n  hint: nearest key is optimizer.lr\n"},
     {"lr: 0.1\n", "error: lr: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer.lr\n"},
+    {"optimizer.lr: 0.1\n",
+     "error: optimizer.lr: unknown key\n  at run.yaml:1:1\n  hint: write it nested: optimizer: {lr: ...}\n"},
     {"optimiser: {lr: 0.1}\n", "error: optimiser: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer\n"},
     {"zzzzzzzzzz: 1\n", "error: zzzzzzzzzz: unknown key\n  at run.yaml:1:1\n  hint: known keys are run, model, "},
     {"run: {max_steps: -1}\n", "error: run.max_steps: got -1, expected > 0\n  at run.yaml:1:18\n"},

@@ -36,7 +36,7 @@ const std::vector<JsonRefusal> kJsonRefusals{
     {"control character", "{\"a\": \"x\ny\"}", 1, 9, "run.json: not valid JSON: "},
     {"duplicate", "{\"a\": 1,\n\"b\": 2,\n \"a\": 3}", 3, 2, "a: given twice, on line 1 and on line 3"},
     {"duplicate, escaped", "{\"a\": 1,\n\"\\u0061\": 2}", 2, 1, "a: given twice, on line 1 and on line 2"},
-    {"duplicate inside", "{\"r\": {\"a\": 1, \"a\": 1}}", 1, 16, "a: given twice, on line 1 and on line 1"},
+    {"duplicate inside", "{\"r\": [0, {\"a\": 1, \"a\": 1}]}", 1, 20, "r[1].a: given twice, on line 1 and on line 1"},
     {"beyond a double", "{\"a\": 1,\n\"lr\": 1e400}", 2, 7, "run.json: 1e400 is outside the range of a double"},
     {"byte-order mark", "\xEF\xBB\xBF{}", 1, 1, "run.json: starts with a byte-order mark, expected plain UTF-8"},
     {"not UTF-8", "{\"a\": \"\xFF\"}", 1, 8, "run.json: byte 0xff is not UTF-8"},
