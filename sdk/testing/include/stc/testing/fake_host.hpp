@@ -49,6 +49,7 @@ class FakeHost {
 
   /// Give this to entry and create. Members may be replaced by a test.
   stc_host& table() { return table_; }
+  const stc_host& raw_table() const { return table_; }
 
   /// Reads and frees the error of a slot.
   SlotError take(stc_error* error) {
