@@ -48,8 +48,9 @@ class TextStream {
       if (!more) {
         return false;
       }
-      if (out.room(0) < kPieceBytes || (begin_ == end_ && !file_->ready())) {
-        return true;  // pieces are full ones wherever reading began, and what came through a pipe goes on
+      // Pieces are full ones wherever reading began, and what came through a pipe goes on at once.
+      if (out.room(0) < kPieceBytes || !file_->is_regular()) {
+        return true;
       }
     }
     return true;

@@ -436,20 +436,20 @@ BOOST_AUTO_TEST_CASE(a_reader_that_waits_stops_when_the_run_ends) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_comes_as_it_is_written) {
+BOOST_DATA_TEST_CASE(text_comes_as_it_is_written, data::make({100u, 1u << 18}), capacity) {
   Pipe pipe;
   Reader reader(pipe.path);
   const int writer = ::open(pipe.path.c_str(), O_WRONLY);
   std::vector<Piece> pieces;
   BOOST_REQUIRE_EQUAL(::write(writer, "ab\r", 3), 3);
-  BOOST_REQUIRE(reader.next(100, pieces));
+  BOOST_REQUIRE(reader.next(capacity, pieces));
   BOOST_CHECK_EQUAL(joined(pieces), "ab");  // CR may still be half of a line end
   BOOST_REQUIRE_EQUAL(::write(writer, "\ncd", 3), 3);
-  BOOST_REQUIRE(reader.next(100, pieces));
+  BOOST_REQUIRE(reader.next(capacity, pieces));
   BOOST_CHECK_EQUAL(joined(pieces), "ab\ncd");
   BOOST_REQUIRE_EQUAL(::write(writer, "\r", 1), 1);
   ::close(writer);
-  while (reader.next(100, pieces)) {
+  while (reader.next(capacity, pieces)) {
   }
   BOOST_CHECK_EQUAL(joined(pieces), "ab\ncd\n");
 }
