@@ -35,8 +35,8 @@ bool reader_is_gone(int fd) {
 
 /// A reader that left early (`| head`) has what it wanted; output that got lost otherwise is an error.
 int finish_output(int code) {
+  errno = 0;  // std::cout writes through stdout, so the first failure of either leaves its reason here
   std::cout.flush();
-  errno = 0;
   const bool flushed = std::fflush(stdout) == 0;
   const int reason = errno;
   if ((flushed && std::ferror(stdout) == 0 && std::cout.good()) || reader_is_gone(STDOUT_FILENO)) return code;

@@ -211,7 +211,9 @@ po::parsed_options parse_words(const CommandSpec& spec, const Words& words) {
         .allow_unregistered()
         .run();
   } catch (const po::invalid_command_line_syntax& error) {
-    if (error.kind() == po::invalid_command_line_syntax::missing_parameter) {
+    const auto kind = error.kind();
+    if (kind == po::invalid_command_line_syntax::missing_parameter ||
+        kind == po::invalid_command_line_syntax::empty_adjacent_parameter) {
       usage_error(spec, error.get_option_name() + ": a value is missing");
     }
     usage_error(spec, error.get_option_name() + ": takes no value");

@@ -30,6 +30,10 @@ std::string slot_summary(const LoadedPlugin& plugin) {
   return std::to_string(given) + " of " + std::to_string(table.slots.size()) + " slots" + absent;
 }
 
+std::string count_text(size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 void print_step(const std::string& name, const std::string& text) {
   std::cout << "  " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ') << text << std::endl;
 }
@@ -41,7 +45,7 @@ void check_library(const std::string& path, const PluginsCheckArguments& argumen
   print_step("note", "stc ABI " + std::to_string(note.abi_major) + "." + std::to_string(note.abi_minor_built) +
                          (note.compiler.empty() ? "" : ", " + note.compiler) +
                          (note.package.empty() ? "" : ", package " + note.package + " " + note.version));
-  print_step("level", std::string(level_name(note.level)) + ": loads in " + loads_in(note));
+  print_step("level", std::string(level_name(note.level)) + ", for " + loads_in(note));
 
   // What plugins write by default lands in the scratch folder.
   if (!arguments.scratch.empty()) fs::current_path(arguments.scratch);
@@ -51,12 +55,12 @@ void check_library(const std::string& path, const PluginsCheckArguments& argumen
   context.registry = &process_registry(arguments.plugin_paths);
   report.begin("loading it");
   const std::vector<const LoadedPlugin*> plugins = context.registry->load_library(path);
-  print_step("loaded", std::to_string(plugins.size()) + (plugins.size() == 1 ? " plugin" : " plugins"));
+  print_step("loaded", count_text(plugins.size(), "plugin"));
   for (const LoadedPlugin* plugin : plugins) {
     const PluginDeclaration& declaration = plugin->declaration;
     print_step(kind_name(declaration.kind), declaration.name + " " + declaration.version + ": " +
                                                 slot_summary(*plugin) + "; " +
-                                                std::to_string(declaration.params.size()) + " parameters");
+                                                count_text(declaration.params.size(), "parameter"));
     print_step("", exercise(*plugin, context, report));
   }
 }

@@ -85,7 +85,7 @@ void print_text(const LoadedPlugin& plugin) {
   std::cout << kind_name(declaration.kind) << " " << declaration.name << " " << declaration.version << ": "
             << declaration.doc << "\n"
             << "  library  " << plugin.library << "\n"
-            << "  level    " << level_name(plugin.note.level) << ", loads in " << loads_in(plugin.note) << "\n";
+            << "  level    " << level_name(plugin.note.level) << ", for " << loads_in(plugin.note) << "\n";
   if (!plugin.note.package.empty()) {
     std::cout << "  package  " << plugin.note.package << " " << plugin.note.version
               << (plugin.note.licence.empty() ? "" : ", licence " + plugin.note.licence) << "\n";

@@ -8,7 +8,7 @@ namespace stc::host {
 
 Sink::Sink(InstanceSpec spec, const SinkRun& run) : Instance(std::move(spec)) {
   const auto& slots = api<stc_sink_api>();
-  check(slots.create(host(), section(), &raw_), "create");
+  call("create", [&] { return slots.create(host(), section(), &raw_); });
   stc_run_info info{};
   info.struct_size = STC_SIZE_TO_END(stc_run_info, start_step);
   info.run_id = run.run_id.c_str();
@@ -17,7 +17,7 @@ Sink::Sink(InstanceSpec spec, const SinkRun& run) : Instance(std::move(spec)) {
   info.config_json = run.config_json.c_str();
   info.start_step = run.start_step;
   try {
-    check(slots.open(raw_, &info), "open");
+    call("open", [&] { return slots.open(raw_, &info); });
   } catch (...) {
     slots.destroy(raw_);
     throw;
@@ -40,14 +40,16 @@ void Sink::on_event(const Event& event, double unix_time_s) {
   record.fields = fields.data();
   record.num_fields = fields.size();
   record.unix_time_s = unix_time_s;
-  check(api<stc_sink_api>().event(raw_, &record), "event");
+  call("event", [&] { return api<stc_sink_api>().event(raw_, &record); });
 }
 
-void Sink::flush() { check(api<stc_sink_api>().flush(raw_), "flush"); }
+void Sink::flush() {
+  call("flush", [&] { return api<stc_sink_api>().flush(raw_); });
+}
 
 void Sink::close() {
   if (!std::exchange(open_, false)) return;
-  api<stc_sink_api>().close(raw_);
+  call("close", [&] { api<stc_sink_api>().close(raw_); });
 }
 
 }  // namespace stc::host

@@ -1,5 +1,6 @@
 // Finding plugins by name: order of search, shadows, refusals, hints.
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -33,6 +34,23 @@ struct Folders {
   TempFolder folder;
 };
 
+/// The program of the tests lies beside the built plugins, which every search ends with.
+size_t count_in(const std::string& folder, const std::vector<std::string>& libraries) {
+  size_t count = 0;
+  for (const std::string& library : libraries) count += library.starts_with(folder + "/") ? 1 : 0;
+  return count;
+}
+size_t usable_in(const std::string& folder, Registry& registry) {
+  std::vector<std::string> libraries;
+  for (const PluginNote& note : registry.notes()) libraries.push_back(note.path);
+  return count_in(folder, libraries);
+}
+size_t refused_in(const std::string& folder, Registry& registry) {
+  std::vector<std::string> libraries;
+  for (const RefusedLibrary& library : registry.refused()) libraries.push_back(library.path);
+  return count_in(folder, libraries);
+}
+
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
@@ -55,7 +73,8 @@ BOOST_AUTO_TEST_CASE(a_shadowed_plugin_says_by_what) {
   const Folders folders;
   LibraryIndex index({folders.path(1)});
   index.add_paths({folders.path(1), folders.path(2)});  // the same folder again is no shadow
-  const std::vector<IndexedPlugin>& plugins = index.plugins();
+  std::vector<IndexedPlugin> plugins = index.plugins();
+  std::erase_if(plugins, [&](const IndexedPlugin& plugin) { return plugin.record->name != "good"; });
   BOOST_TEST_REQUIRE(plugins.size() == 3U);
   BOOST_TEST(plugins[0].shadowed_by == nullptr);
   for (size_t i = 1; i < 3; ++i) {
@@ -80,12 +99,13 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_gets_the_nearest_and_the_places) {
   Registry registry({folder.path(), "/no/such/folder"});
   BOOST_TEST(registry.find(STC_KIND_SINK, "goof") == nullptr);
   const std::string error = error_of([&] { registry.load(STC_KIND_SINK, "goof"); });
-  BOOST_TEST(error.starts_with("error: sink plugin goof: not found, known: good\n  hint: nearest name is good; searched: " +
-                               folder.path() + ", /no/such/folder (does not exist)"),
+  BOOST_TEST(error.starts_with("error: sink plugin goof: not found, known: "), error);
+  BOOST_TEST(has(error, "\n  hint: nearest name is good; searched: " + folder.path() + ", /no/such/folder (does not exist)"),
              error);
-  BOOST_TEST(error_of([&] { registry.load(STC_KIND_MODEL, "good"); })
-                 .starts_with("error: model plugin good: not found, there is none of this kind\n"));
-  BOOST_TEST((registry.names(STC_KIND_SINK) == std::vector<std::string>{"good"}));
+  BOOST_TEST(error_of([&] { registry.load(STC_KIND_COLLECTIVE, "good"); })
+                 .starts_with("error: collective plugin good: not found, there is none of this kind\n"));
+  const std::vector<std::string> names = registry.names(STC_KIND_SINK);
+  BOOST_TEST((std::count(names.begin(), names.end(), "good") == 1));
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_library_gives_its_reason_rather_than_not_found) {
@@ -95,8 +115,8 @@ BOOST_AUTO_TEST_CASE(a_refused_library_gives_its_reason_rather_than_not_found) {
   Registry registry({folder.path()});
   BOOST_TEST(has(error_of([&] { registry.find(STC_KIND_SINK, "good"); }), "mine.so: built for stc ABI 0.9, host has 0.1"));
   BOOST_TEST(has(error_of([&] { registry.load(STC_KIND_MODEL, "cut"); }), "stc_model_cut.so: is not a shared library"));
-  BOOST_TEST(registry.refused().size() == 2U);
-  BOOST_TEST(registry.notes().empty());
+  BOOST_TEST(refused_in(folder.path(), registry) == 2U);
+  BOOST_TEST(usable_in(folder.path(), registry) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_usable_library_wins_over_a_refused_one_before_it) {
@@ -113,11 +133,11 @@ BOOST_AUTO_TEST_CASE(other_libraries_in_a_folder_are_no_concern) {
   fs::copy_file(corpus("good"), folder / "mine.so");
   write_bytes(folder / "notes.txt", Bytes(10, 'x'));
   Registry registry({folder.path()});
-  BOOST_TEST(registry.notes().size() == 1U);
-  BOOST_TEST(registry.refused().empty());
+  BOOST_TEST(usable_in(folder.path(), registry) == 1U);
+  BOOST_TEST(refused_in(folder.path(), registry) == 0U);
   fs::copy_file(corpus("no_note"), folder / "stc_sink_forgot.so");
   Registry again({folder.path()});
-  BOOST_TEST(again.refused().size() == 1U);  // named like a plugin: worth a word
+  BOOST_TEST(refused_in(folder.path(), again) == 1U);  // named like a plugin: worth a word
 }
 
 BOOST_AUTO_TEST_CASE(the_process_registry_is_one) {
