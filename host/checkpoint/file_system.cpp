@@ -95,8 +95,9 @@ EntryKind kind_of(mode_t mode) {
 FileView map_disk_file(const std::string& path) {
   // Non-blocking, so that a pipe under a checkpoint's name cannot hang the program.
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (fd.get() < 0 && errno == ELOOP)
+  if (fd.get() < 0 && errno == ELOOP) {
     throw CheckpointError(path + ": a symbolic link, expected a file");
+  }
   if (fd.get() < 0) throw FileError(path, "open", errno);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw FileError(path, "stat", errno);
@@ -246,8 +247,9 @@ void remove_tree(FileSystem& files, const std::string& path) {
     files.remove_file(path);
     return;
   }
-  for (const DirectoryEntry& entry : files.list(path))
+  for (const DirectoryEntry& entry : files.list(path)) {
     remove_tree(files, join_path(path, entry.name));
+  }
   files.remove_directory(path);
 }
 

@@ -55,8 +55,9 @@ uint64_t unsigned_member(const std::string& path, const Json& object, const char
 
 std::string text_member(const std::string& path, const Json& object, const char* key) {
   const Json& value = member(path, object, key);
-  if (!value.is_string())
+  if (!value.is_string()) {
     throw CheckpointError(path + ": " + key + " " + value.dump() + ", expected text");
+  }
   return value.get<std::string>();
 }
 
@@ -72,8 +73,9 @@ std::map<std::string, FileDigest> read_files(const std::string& path, const Json
     FileDigest digest;
     digest.bytes = unsigned_member(path + ": files: " + name, entry, "bytes");
     const Json& hash = member(path + ": files: " + name, entry, "xxh3_128");
-    if (!is_hash(hash))
+    if (!is_hash(hash)) {
       throw CheckpointError(path + ": files: " + name + ": xxh3_128 " + hash.dump());
+    }
     digest.xxh3_128 = hash.get<std::string>();
     found[name] = digest;
   }
@@ -100,8 +102,9 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest read_manifest(FileSystem& files, const std::string& folder) {
   const std::string path = join_path(folder, kManifestFile);
-  if (!files.kind(path))
+  if (!files.kind(path)) {
     throw CheckpointError(path + ": missing, the checkpoint was never finished");
+  }
   const FileView view = files.map(path);
   if (view.bytes > kLargestManifest) {
     throw CheckpointError(path + ": " + std::to_string(view.bytes) + " bytes, at most " +
@@ -119,14 +122,16 @@ Manifest read_manifest(FileSystem& files, const std::string& folder) {
   }
   Json body = value;
   body.erase(kOwnHash);
-  if (with_own_hash(std::move(body)) != text)
+  if (with_own_hash(std::move(body)) != text) {
     throw CheckpointError(path + ": damaged, its own hash differs");
+  }
 
   Manifest manifest;
   manifest.step = unsigned_member(path, value, "step");
   manifest.run_id = text_member(path, value, "run_id");
-  if (!is_run_id(manifest.run_id))
+  if (!is_run_id(manifest.run_id)) {
     throw CheckpointError(path + ": run_id " + value["run_id"].dump());
+  }
   manifest.version = text_member(path, value, "version");
   manifest.files = read_files(path, member(path, value, "files"));
   return manifest;

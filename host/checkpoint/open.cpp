@@ -40,8 +40,9 @@ CheckpointPath resolve_checkpoint_path(FileSystem& files, const std::string& pat
   const char* expected = "expected a step_<12 digits> folder, a checkpoints folder or a run folder";
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status))
+  if (!std::filesystem::exists(status)) {
     throw CheckpointError(path + ": does not exist, " + expected);
+  }
   if (!std::filesystem::is_directory(status)) {
     throw CheckpointError(path + ": unknown format, a file is no checkpoint, " + expected);
   }

@@ -88,8 +88,9 @@ HostTensor read_entry(const std::string& path,
       !offsets[1].is_number_unsigned()) {
     throw CheckpointError(subject + ": data_offsets " + offsets.dump() + ", expected two offsets");
   }
-  if (entry.size() != 3)
+  if (entry.size() != 3) {
     throw CheckpointError(subject + ": has keys beyond dtype, shape, data_offsets");
+  }
   const auto begin = offsets[0].get<uint64_t>();
   const auto end = offsets[1].get<uint64_t>();
   if (begin > end || end > data.bytes) {

@@ -223,8 +223,9 @@ CheckpointStore::~CheckpointStore() {
 }
 
 void CheckpointStore::begin_new(const std::string& run_id, const Note& note) {
-  if (!is_run_id(run_id))
+  if (!is_run_id(run_id)) {
     throw CheckpointError("run id " + run_id + ": expected 1 to 64 of A-Z a-z 0-9 . _ -");
+  }
   Impl& self = *impl_;
   make_directories(self.files, self.directory);
   refuse_legacy(self.directory, scan_folder(self.files, self.directory));
@@ -253,8 +254,9 @@ std::string CheckpointStore::run_id() const {
 }
 
 void CheckpointStore::begin_resumed(const std::string& run_id) {
-  if (!is_run_id(run_id))
+  if (!is_run_id(run_id)) {
     throw CheckpointError("run id " + run_id + ": expected 1 to 64 of A-Z a-z 0-9 . _ -");
+  }
   Impl& self = *impl_;
   make_directories(self.files, self.directory);
   self.lock = lock_folder(self.files, self.directory);
@@ -268,8 +270,9 @@ void CheckpointStore::begin_resumed(const std::string& run_id) {
 
 void CheckpointStore::save(Snapshot snapshot) {
   Impl& self = *impl_;
-  if (self.run_id.empty())
+  if (self.run_id.empty()) {
     throw std::logic_error("CheckpointStore::save before begin_new or begin_resumed");
+  }
   std::unique_lock<std::mutex> guard(self.mutex);
   self.changed.wait(guard, [&self] { return !self.pending && !self.writing; });
   try {

@@ -7,7 +7,10 @@
 namespace stc::host {
 
 Precision::Precision(InstanceSpec spec) : Instance(std::move(spec)) {
-  check(api<stc_precision_api>().create(host(), section(), &raw_), "create");
+  call("create", [&] { return api<stc_precision_api>().create(host(), section(), &raw_); });
+  if (raw_ == nullptr) {
+    throw PluginError("plugin " + name() + " (precision): create: returned no instance");
+  }
 }
 
 Precision::~Precision() {
@@ -17,7 +20,8 @@ Precision::~Precision() {
 PrecisionPlan Precision::resolve(const stc_device_info& device, const std::string& request) {
   stc_precision_plan plan{};
   plan.struct_size = sizeof(plan);
-  check(api<stc_precision_api>().resolve(raw_, &device, request.c_str(), &plan), "resolve");
+  call("resolve",
+       [&] { return api<stc_precision_api>().resolve(raw_, &device, request.c_str(), &plan); });
   switch (plan.compute_dtype) {
     case STC_DTYPE_FLOAT32:
     case STC_DTYPE_BFLOAT16:
@@ -26,14 +30,17 @@ PrecisionPlan Precision::resolve(const stc_device_info& device, const std::strin
       break;
     default:
       throw PluginError("plugin " + name() + " (precision): resolve: compute type " +
-                        std::to_string(plan.compute_dtype) + " is not a floating type of stc/abi/core.h");
+                        std::to_string(plan.compute_dtype) +
+                        " is not a floating type of stc/abi/core.h");
   }
-  return {plan.compute_dtype, plan.autocast != 0, plan.scaler != 0,
+  return {plan.compute_dtype,
+          plan.autocast != 0,
+          plan.scaler != 0,
           plan.warning != nullptr ? plan.warning : ""};
 }
 
 double Precision::scale() const {
-  const double scale = api<stc_precision_api>().scale(raw_);
+  const double scale = call("scale", [&] { return api<stc_precision_api>().scale(raw_); });
   if (!(scale > 0.0) || !std::isfinite(scale)) {
     throw PluginError("plugin " + name() + " (precision): scale: got " + std::to_string(scale) +
                       ", expected a finite number > 0");
@@ -41,17 +48,19 @@ double Precision::scale() const {
   return scale;
 }
 
-void Precision::update(bool found_inf) { api<stc_precision_api>().update(raw_, found_inf ? 1 : 0); }
+void Precision::update(bool found_inf) {
+  call("update", [&] { api<stc_precision_api>().update(raw_, found_inf ? 1 : 0); });
+}
 
 void Precision::state_save(const stc_state_writer& writer) {
   if (api<stc_precision_api>().state_save != nullptr) {
-    check(api<stc_precision_api>().state_save(raw_, &writer), "state_save");
+    call("state_save", [&] { return api<stc_precision_api>().state_save(raw_, &writer); });
   }
 }
 
 void Precision::state_load(const stc_state_reader& reader) {
   if (api<stc_precision_api>().state_load != nullptr) {
-    check(api<stc_precision_api>().state_load(raw_, &reader), "state_load");
+    call("state_load", [&] { return api<stc_precision_api>().state_load(raw_, &reader); });
   }
 }
 

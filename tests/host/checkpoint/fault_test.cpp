@@ -188,8 +188,9 @@ BOOST_AUTO_TEST_CASE(any_operation_may_fail) {
 
         save_now(*scene.store, make_snapshot(4));
         BOOST_TEST(open_checkpoint(scene.directory).step == 4u);
-        for (const std::string& name : names_in(scene.directory))
+        for (const std::string& name : names_in(scene.directory)) {
           BOOST_TEST(name.find(".tmp-") != 0u, name);
+        }
       }
     }
   }
@@ -212,8 +213,9 @@ BOOST_AUTO_TEST_CASE(a_process_may_die_in_any_operation) {
       BOOST_TEST(same_content(*loaded, make_snapshot(loaded->step)));
       BOOST_TEST(!notes.has("is not used"), notes.all());  // no broken one is in sight
       next.begin_resumed("a");
-      for (const std::string& name : names_in(scene.directory))
+      for (const std::string& name : names_in(scene.directory)) {
         BOOST_TEST(name.find(".tmp-") != 0u, name);
+      }
       save_now(next, make_snapshot(3));
       BOOST_TEST(same_content(open_checkpoint(scene.directory), make_snapshot(3)));
     }

@@ -50,8 +50,9 @@ BOOST_DATA_TEST_CASE(keeps, boost::unit_test::data::make(kRotationCases), rule) 
   store.begin_new("a", [](const std::string&) {});
   for (const uint64_t step : rule.saved) save_now(store, make_snapshot(step));
   BOOST_TEST(steps_in(folder.file("c")) == rule.left, boost::test_tools::per_element());
-  for (const std::string& name : names_in(folder.file("c")))
+  for (const std::string& name : names_in(folder.file("c"))) {
     BOOST_TEST(name.find(".tmp-") != 0u, name);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(another_runs_higher_steps_neither_count_nor_go) {

@@ -363,8 +363,9 @@ BOOST_AUTO_TEST_CASE(every_single_damaged_byte_of_a_header_is_survived) {
       try {
         const SafetensorsFile file(path);
         // What is still a valid file must stay inside the mapping.
-        for (const HostTensor& tensor : file.tensors())
+        for (const HostTensor& tensor : file.tensors()) {
           BOOST_TEST(bytes_of(tensor).size() == tensor.bytes);
+        }
       } catch (const CheckpointError&) {
       }
     }

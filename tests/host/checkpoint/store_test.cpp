@@ -63,8 +63,9 @@ BOOST_AUTO_TEST_CASE(without_coordinator_tensors_there_is_no_such_file) {
 
 BOOST_AUTO_TEST_CASE(equal_snapshots_give_equal_bytes) {
   TemporaryFolder folder;
-  for (const char* name : {"x", "y"})
+  for (const char* name : {"x", "y"}) {
     save_now(*new_store(folder.file(name), "same"), make_snapshot(7));
+  }
   for (const std::string& file : names_in(folder.file("x/step_000000000007"))) {
     const std::string name = "/step_000000000007/" + file;
     BOOST_TEST((read_text(folder.file("x") + name) == read_text(folder.file("y") + name)), file);
@@ -132,8 +133,9 @@ BOOST_AUTO_TEST_CASE(a_new_run_takes_over_a_folder_without_checkpoints) {
 BOOST_AUTO_TEST_CASE(a_new_run_renames_a_used_folder) {
   TemporaryFolder folder;
   const std::string directory = folder.file("c");
-  for (const char* id : {"a", "b", "b", "c"})
+  for (const char* id : {"a", "b", "b", "c"}) {
     save_now(*new_store(directory, id), make_snapshot(5000));
+  }
   BOOST_TEST(names_in(folder.str()) == (std::vector<std::string>{"c", "c.a", "c.b", "c.b.2"}),
              boost::test_tools::per_element());
   Notes notes;
@@ -385,8 +387,9 @@ BOOST_AUTO_TEST_CASE(paths_that_are_no_checkpoint_are_explained) {
   fs::create_directory(folder.file("step_000000000003"));
   refused(folder.file("step_000000000003"),
           "/manifest.json: missing, the checkpoint was never finished");
-  for (const char* name : {"run/x", "run/y"})
+  for (const char* name : {"run/x", "run/y"}) {
     save_now(*new_store(folder.file(name), "a"), make_snapshot(1));
+  }
   refused(folder.file("run"), ": holds several checkpoints folders (x, y)");
   save_now(*new_store(folder.file("run/checkpoints"), "a"), make_snapshot(8));
   BOOST_TEST(open_checkpoint(folder.file("run")).step == 8u);
