@@ -10,11 +10,10 @@
 
 namespace stc::host {
 
-/// Creates the plugin with its defaults, destroys it, creates it again, walks through the states of its
-/// kind in order, and destroys it. An error that create returns is an answer, not a fault: nothing more can
-/// be tried then.
-/// \returns what was done, for one line of output.
-/// \throws Error when the plugin breaks the contract of its kind.
+/// Creates the plugin with its defaults, destroys it, creates it again, walks through the states of
+/// its kind in order, and destroys it. An error that create returns is an answer, not a fault:
+/// nothing more can be tried then. \returns what was done, for one line of output. \throws Error
+/// when the plugin breaks the contract of its kind.
 std::string exercise(const LoadedPlugin& plugin, RunContext& context, CheckReport& report);
 
 }  // namespace stc::host

@@ -8,9 +8,12 @@ namespace {
 std::string escape(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '\\') out += "\\\\";
-    else if (c == '\n') out += "\\n";
-    else out += c;
+    if (c == '\\')
+      out += "\\\\";
+    else if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
   return out;
 }
@@ -34,9 +37,15 @@ CheckReport::~CheckReport() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void CheckReport::begin(const std::string& step) { send('s', step); }
-void CheckReport::refuse(const std::string& rendered) { send('e', rendered); }
-void CheckReport::done() { send('d', {}); }
+void CheckReport::begin(const std::string& step) {
+  send('s', step);
+}
+void CheckReport::refuse(const std::string& rendered) {
+  send('e', rendered);
+}
+void CheckReport::done() {
+  send('d', {});
+}
 
 void CheckReport::send(char kind, const std::string& text) {
   if (fd_ < 0) return;

@@ -1,6 +1,6 @@
 /// \file
-/// What the child of `plugins check` tells its parent over a pipe: one line a message, '\n' inside a text
-/// escaped. The parent knows from the last line what the child was doing when it ended.
+/// What the child of `plugins check` tells its parent over a pipe: one line a message, '\n' inside
+/// a text escaped. The parent knows from the last line what the child was doing when it ended.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ struct ValidateArguments : ConfigArguments {
 int validate_command(const ValidateArguments& arguments);
 
 struct ExplainArguments : ConfigArguments {
-  std::string key;  // empty: all; a section or a key
+  std::string key;              // empty: all; a section or a key
   std::string format = "text";  // text, json, markdown
 };
 int explain_command(const ExplainArguments& arguments);
@@ -40,12 +40,15 @@ struct PluginsArguments {
   std::string format = "text";
 };
 int plugins_describe_command(const PluginsArguments& arguments);
-/// `plugins check`: the launcher tries the library in a child process, which gets these further words.
+/// `plugins check`: the launcher tries the library in a child process, which gets these further
+/// words.
 struct PluginsCheckArguments : PluginsArguments {
-  int report_fd = -1;   // where the child reports (host/app/check_report.hpp); -1: this is the parent
+  int report_fd =
+      -1;  // where the child reports (host/app/check_report.hpp); -1: this is the parent
   std::string scratch;  // an empty folder that the parent removes afterwards
 };
-/// The child's side: each passed step as a line on standard output, progress and the refusal on report_fd.
+/// The child's side: each passed step as a line on standard output, progress and the refusal on
+/// report_fd.
 int plugins_check_command(const PluginsCheckArguments& arguments);
 
 struct InspectArguments {

@@ -1,17 +1,18 @@
 // The training half's one exported function.
 
-#include <c10/util/Exception.h>
-#include <torch/headeronly/version.h>
-
 #include <cstring>
 #include <iostream>
 #include <new>
+
+#include <c10/util/Exception.h>
+#include <torch/headeronly/version.h>
+
+#include "stc/version.hpp"
 
 #include "host/app/commands.hpp"
 #include "host/app/training_half.hpp"
 #include "host/plugins/gates.hpp"
 #include "host/services/torch_services.hpp"
-#include "stc/version.hpp"
 
 namespace stc::host {
 namespace {
@@ -23,9 +24,12 @@ int run_command_line(const CommandLine& line) {
   if (line.command == "explain") return explain_command(std::get<ExplainArguments>(arguments));
   if (line.command == "inspect") return inspect_command(std::get<InspectArguments>(arguments));
   if (line.command == "generate") return generate_command(std::get<GenerateArguments>(arguments));
-  if (line.command == "plugins describe") return plugins_describe_command(std::get<PluginsArguments>(arguments));
-  if (line.command == "plugins check") return plugins_check_command(std::get<PluginsCheckArguments>(arguments));
-  throw Error(line.command + ": the training half does not know this command", "build or install stc-host again");
+  if (line.command == "plugins describe")
+    return plugins_describe_command(std::get<PluginsArguments>(arguments));
+  if (line.command == "plugins check")
+    return plugins_check_command(std::get<PluginsCheckArguments>(arguments));
+  throw Error(line.command + ": the training half does not know this command",
+              "build or install stc-host again");
 }
 
 int print_error(const std::string& text) {
@@ -40,8 +44,9 @@ int print_error(const std::string& text) {
 int stc_host_main(const char* version, const void* command_line) {
   using namespace stc::host;
   if (std::strcmp(version, STC_VERSION) != 0) {
-    return print_error(std::string("error: libstc_host.so is of version " STC_VERSION ", stc-host of ") + version +
-                       "\n  hint: build or install stc-host again\n");
+    return print_error(
+        std::string("error: libstc_host.so is of version " STC_VERSION ", stc-host of ") + version +
+        "\n  hint: build or install stc-host again\n");
   }
   try {
     set_torch_runtime(TORCH_VERSION);

@@ -12,7 +12,9 @@
 namespace stc::host {
 
 /// A command line that names no such command, option or value.
-class UsageError : public Error { using Error::Error; };
+class UsageError : public Error {
+  using Error::Error;
+};
 
 /// `plugins list`, answered by the launcher itself.
 struct PluginsListArguments {
@@ -25,9 +27,15 @@ struct PrintText {
   std::string text;
 };
 
-using CommandArguments = std::variant<PrintText, ConfigArguments, ValidateArguments, ExplainArguments,
-                                      PluginsListArguments, PluginsArguments, PluginsCheckArguments,
-                                      InspectArguments, GenerateArguments>;
+using CommandArguments = std::variant<PrintText,
+                                      ConfigArguments,
+                                      ValidateArguments,
+                                      ExplainArguments,
+                                      PluginsListArguments,
+                                      PluginsArguments,
+                                      PluginsCheckArguments,
+                                      InspectArguments,
+                                      GenerateArguments>;
 
 struct CommandLine {
   std::string command;  // "run", "validate", "explain", "plugins list", ..., "help", "version"

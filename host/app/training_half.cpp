@@ -5,8 +5,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "host/plugins/search.hpp"
 #include "stc/version.hpp"
+
+#include "host/plugins/search.hpp"
 
 namespace stc::host {
 namespace {
@@ -22,7 +23,8 @@ std::string find_training_half() {
     if (fs::exists(file, ignored)) return file.string();
     searched += (searched.empty() ? "" : ", ") + file.parent_path().string();
   }
-  throw Error("libstc_host.so: not found beside the program", "searched: " + searched + "; install stc-host again");
+  throw Error("libstc_host.so: not found beside the program",
+              "searched: " + searched + "; install stc-host again");
 }
 
 }  // namespace
@@ -33,10 +35,12 @@ int run_in_training_half(const CommandLine& command_line) {
   if (library == nullptr) {
     const char* reason = dlerror();
     throw Error(path + ": cannot be loaded: " + (reason != nullptr ? reason : "no reason given"),
-                "LibTorch must be where it was when stc-host was built or installed; build or install it again");
+                "LibTorch must be where it was when stc-host was built or installed; build or "
+                "install it again");
   }
   const auto entry = reinterpret_cast<decltype(&stc_host_main)>(dlsym(library, "stc_host_main"));
-  if (entry == nullptr) throw Error(path + ": is no training half of stc-host", "build or install stc-host again");
+  if (entry == nullptr)
+    throw Error(path + ": is no training half of stc-host", "build or install stc-host again");
   return entry(STC_VERSION, &command_line);
 }
 

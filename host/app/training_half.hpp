@@ -1,5 +1,6 @@
 /// \file
-/// The border between the launcher (stc-host, without LibTorch) and the training half (libstc_host.so).
+/// The border between the launcher (stc-host, without LibTorch) and the training half
+/// (libstc_host.so).
 #pragma once
 
 #include "host/app/options.hpp"
@@ -14,12 +15,12 @@ extern "C" {
 
 namespace stc::host {
 
-/// Loads libstc_host.so from beside the program (../lib/stc installed, ../lib built) and runs the command
-/// in it. \throws Error when it is missing or cannot be loaded.
+/// Loads libstc_host.so from beside the program (../lib/stc installed, ../lib built) and runs the
+/// command in it. \throws Error when it is missing or cannot be loaded.
 int run_in_training_half(const CommandLine& command_line);
 
-/// `plugins check` of the launcher: runs the check in a child process, explains whatever ends it, and
-/// returns the exit code.
+/// `plugins check` of the launcher: runs the check in a child process, explains whatever ends it,
+/// and returns the exit code.
 int check_in_child(const PluginsCheckArguments& arguments);
 
 /// `plugins list`: reads notes, loads nothing.

@@ -14,8 +14,8 @@ namespace stc::host {
 /// A plugin about to be created: which one, with what section, under which services.
 struct InstanceSpec {
   const LoadedPlugin* plugin = nullptr;
-  Value section;              // declared keys, completed; read by the plugin through config_*
-  std::string section_name;   // "optimizer": errors name optimizer.<key>
+  Value section;             // declared keys, completed; read by the plugin through config_*
+  std::string section_name;  // "optimizer": errors name optimizer.<key>
   RunContext* context = nullptr;
   const Config* config = nullptr;  // for file:line of keys in errors; may be null
 };
@@ -35,10 +35,11 @@ class Instance {
   const Value& values() const { return spec_.section; }
 
  protected:
-  /// Turns a plugin's error into PluginError ("plugin adamw (optimizer): step: <message>"), ConfigError
-  /// for INVALID_CONFIG (with the key's place), Cancelled for CANCELLED. Null passes.
+  /// Turns a plugin's error into PluginError ("plugin adamw (optimizer): step: <message>"),
+  /// ConfigError for INVALID_CONFIG (with the key's place), Cancelled for CANCELLED. Null passes.
   void check(stc_error* error, const char* slot) const;
-  /// Calls a slot and checks its answer. An exception that a plugin lets out becomes PluginError too:
+  /// Calls a slot and checks its answer. An exception that a plugin lets out becomes PluginError
+  /// too:
   ///   call("step", [&] { return api<stc_optimizer_api>().step(raw_, &info, gradients, n); });
   /// A slot without errors (void, a number) returns its value through.
   template <class Function>
@@ -63,7 +64,9 @@ class Instance {
   const stc_host* host() const { return &services_->table(); }
   const stc_config* section() const { return services_->config_node(spec_.section); }
   template <class Api>
-  const Api& api() const { return *static_cast<const Api*>(spec_.plugin->table); }
+  const Api& api() const {
+    return *static_cast<const Api*>(spec_.plugin->table);
+  }
   Services& services() const { return *services_; }
 
  private:

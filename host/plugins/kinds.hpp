@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/plugins/note.hpp"
 #include "stc/abi/plugin.h"
+
+#include "host/plugins/note.hpp"
 
 namespace stc::host {
 
@@ -19,15 +20,16 @@ struct Slot {
 
 /// A group of slots of which one must be given, or a slot that another one needs.
 struct SlotRule {
-  const char* slot;    // when this one is given (null: always) ...
-  const char* needs;   // ... this one must be, or
-  const char* or_else; // this one (null: no alternative)
+  const char* slot;     // when this one is given (null: always) ...
+  const char* needs;    // ... this one must be, or
+  const char* or_else;  // this one (null: no alternative)
 };
 
 struct KindTable {
   int kind;
-  uint32_t first_size;  // STC_SIZE_TO_END of the last slot of the first version; frozen from ABI 1.0 on
-  uint32_t size;        // sizeof the host's own struct
+  uint32_t
+      first_size;  // STC_SIZE_TO_END of the last slot of the first version; frozen from ABI 1.0 on
+  uint32_t size;   // sizeof the host's own struct
   std::vector<Slot> slots;
   std::vector<SlotRule> rules;
 };

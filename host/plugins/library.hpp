@@ -16,9 +16,9 @@ struct LoadedLibrary {
   std::vector<std::unique_ptr<LoadedPlugin>> plugins;
 };
 
-/// All gates, dlopen, the entry, the tables. The same file again (by device and inode) answers what the
-/// first call did, its refusal included: an entry is called once. [any-thread]
-/// \throws PluginError.
+/// All gates, dlopen, the entry, the tables. The same file again (by device and inode) answers what
+/// the first call did, its refusal included: an entry is called once. [any-thread] \throws
+/// PluginError.
 const LoadedLibrary& load_library_once(const std::string& path);
 
 }  // namespace stc::host

@@ -31,9 +31,8 @@ struct PluginNote {
   std::vector<NotePlugin> plugins;
 };
 
-/// Gates that need only the file: regular file, ELF class and machine, every PT_LOAD inside the file,
-/// the note, ABI major and minor.
-/// \throws PluginError: path, found, wanted, what to do.
+/// Gates that need only the file: regular file, ELF class and machine, every PT_LOAD inside the
+/// file, the note, ABI major and minor. \throws PluginError: path, found, wanted, what to do.
 PluginNote read_note(const std::string& path);
 
 /// "plain", "stable", "exact"; "dataset", ... ; and back (0: unknown word).

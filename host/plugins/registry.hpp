@@ -1,5 +1,6 @@
 /// \file
-/// Finds plugins by kind and name, and loads the libraries that hold them. Libraries stay for the process.
+/// Finds plugins by kind and name, and loads the libraries that hold them. Libraries stay for the
+/// process.
 #pragma once
 
 #include <memory>
@@ -30,8 +31,8 @@ struct RefusedLibrary {
 
 class Registry : public PluginCatalog {
  public:
-  /// Search order: cli_paths (--plugin-path), plugins.path (add_search_paths), STC_PLUGIN_PATH, and the
-  /// folder of the installed or built plugins beside the program. A path may name one .so.
+  /// Search order: cli_paths (--plugin-path), plugins.path (add_search_paths), STC_PLUGIN_PATH, and
+  /// the folder of the installed or built plugins beside the program. A path may name one .so.
   explicit Registry(std::vector<std::string> cli_paths);
   ~Registry() override;
 
@@ -44,7 +45,8 @@ class Registry : public PluginCatalog {
   /// Loads one library and returns its plugins; all gates. \throws PluginError.
   std::vector<const LoadedPlugin*> load_library(const std::string& path);
 
-  /// Notes of every library in the search order, the first of equal kind and name wins. Loads nothing.
+  /// Notes of every library in the search order, the first of equal kind and name wins. Loads
+  /// nothing.
   std::vector<PluginNote> notes();
   std::vector<RefusedLibrary> refused();
 
@@ -53,7 +55,8 @@ class Registry : public PluginCatalog {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The registry of the program: made at the first call, with that call's paths, and never destroyed.
+/// The registry of the program: made at the first call, with that call's paths, and never
+/// destroyed.
 Registry& process_registry(const std::vector<std::string>& cli_paths);
 
 }  // namespace stc::host

@@ -1,6 +1,6 @@
 /// \file
-/// Which libraries lie in the search path and what they hold, from their notes alone: loads nothing, so
-/// the launcher answers `plugins list` with it.
+/// Which libraries lie in the search path and what they hold, from their notes alone: loads
+/// nothing, so the launcher answers `plugins list` with it.
 #pragma once
 
 #include <optional>
@@ -38,8 +38,8 @@ struct SearchPlace {
 /// Not thread-safe; the registry guards it.
 class LibraryIndex {
  public:
-  /// Search order: cli_paths, add_paths, STC_PLUGIN_PATH (entries separated by ':'), the plugins beside
-  /// the program. An entry is a folder (its *.so files in order of name) or one .so file.
+  /// Search order: cli_paths, add_paths, STC_PLUGIN_PATH (entries separated by ':'), the plugins
+  /// beside the program. An entry is a folder (its *.so files in order of name) or one .so file.
   explicit LibraryIndex(std::vector<std::string> cli_paths);
   void add_paths(const std::vector<std::string>& paths);
 

@@ -2,8 +2,9 @@
 /// The config_* services: a stc_config is a nlohmann value of the resolved configuration.
 #pragma once
 
-#include "host/config/config.hpp"
 #include "stc/abi/core.h"
+
+#include "host/config/config.hpp"
 
 namespace stc::host {
 
@@ -18,9 +19,15 @@ inline const Value& as_value(const stc_config* config) {
 /// \returns INVALID_CONFIG for an integer that int64 does not hold; key names it in the message.
 stc_error* view_value(const Value& value, const char* key, stc_value* out);
 
-stc_error* config_get(void* ctx, const stc_config* config, const char* key, stc_value* out) noexcept;
+stc_error* config_get(void* ctx,
+                      const stc_config* config,
+                      const char* key,
+                      stc_value* out) noexcept;
 uint64_t config_size(void* ctx, const stc_config* config) noexcept;
-stc_error* config_at(void* ctx, const stc_config* config, uint64_t index, const char** out_key,
+stc_error* config_at(void* ctx,
+                     const stc_config* config,
+                     uint64_t index,
+                     const char** out_key,
                      stc_value* out) noexcept;
 
 }  // namespace stc::host

@@ -15,8 +15,9 @@ struct InnerPlugin {
   const stc_plugin* plugin = nullptr;
 };
 
-/// Loads and creates. \returns NOT_FOUND, INVALID_ARGUMENT, or the inner plugin's own error, its name in front.
-stc_error* create_inner_plugin(RunContext* context, int kind, const char* name, const stc_config* config,
-                               InnerPlugin& out);
+/// Loads and creates. \returns NOT_FOUND, INVALID_ARGUMENT, or the inner plugin's own error, its
+/// name in front.
+stc_error* create_inner_plugin(
+    RunContext* context, int kind, const char* name, const stc_config* config, InnerPlugin& out);
 
 }  // namespace stc::host

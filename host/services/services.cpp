@@ -29,7 +29,9 @@ std::string describe_current_exception() {
   } catch (const std::bad_alloc&) {
     return "out of memory";
   } catch (const std::exception& error) {
-    return error.what();
+    // LibTorch's errors carry their stack behind the message; a user needs the message.
+    const std::string text = error.what();
+    return text.substr(0, text.find("\nException raised from "));
   } catch (...) {
     const std::type_info* type = abi::__cxa_current_exception_type();
     if (type == nullptr) return "an exception of unknown type";
@@ -52,13 +54,18 @@ struct ServiceFunctions {
     return out_of_memory_error();
   }
   static stc_error* error_new_config(void*, const char* key, const char* message) noexcept try {
-    return make_error(STC_ERROR_INVALID_CONFIG, message != nullptr ? message : "", key != nullptr ? key : "");
+    return make_error(
+        STC_ERROR_INVALID_CONFIG, message != nullptr ? message : "", key != nullptr ? key : "");
   } catch (...) {
     return out_of_memory_error();
   }
   static void error_free(void*, stc_error* error) noexcept { free_error(error); }
-  static int32_t error_code(void*, const stc_error* error) noexcept { return host::error_code(error); }
-  static const char* error_message(void*, const stc_error* error) noexcept { return host::error_message(error); }
+  static int32_t error_code(void*, const stc_error* error) noexcept {
+    return host::error_code(error);
+  }
+  static const char* error_message(void*, const stc_error* error) noexcept {
+    return host::error_message(error);
+  }
 
   static int32_t log_level(void* ctx) noexcept {
     return run(ctx) != nullptr ? run(ctx)->log_level.load(std::memory_order_relaxed) : STC_LOG_INFO;
@@ -69,13 +76,18 @@ struct ServiceFunctions {
     if (context != nullptr && context->log) {
       context->log(level, self(ctx).name_, message);
     } else {
-      const char* word = level >= STC_LOG_ERROR ? "error" : level >= STC_LOG_WARNING ? "warning" : "note";
+      const char* word = level >= STC_LOG_ERROR     ? "error"
+                         : level >= STC_LOG_WARNING ? "warning"
+                                                    : "note";
       std::fprintf(stderr, "%s: plugin %s: %s\n", word, self(ctx).name_.c_str(), message);
     }
   } catch (...) {
     // A log that cannot be written is not the plugin's fault.
   }
-  static void event(void* ctx, const char* name, const stc_field* fields, uint64_t num_fields) noexcept try {
+  static void event(void* ctx,
+                    const char* name,
+                    const stc_field* fields,
+                    uint64_t num_fields) noexcept try {
     const RunContext* context = run(ctx);
     if (name == nullptr || (fields == nullptr && num_fields > 0)) return;
     if (context != nullptr && context->event) context->event(name, fields, num_fields);
@@ -91,7 +103,8 @@ struct ServiceFunctions {
     log(ctx, STC_LOG_WARNING, "a metric was lost: out of memory");
   }
 
-  /// XXH64 of the stream's name, seeded with run.seed: the same on every machine and in every version.
+  /// XXH64 of the stream's name, seeded with run.seed: the same on every machine and in every
+  /// version.
   static uint64_t rng_seed(void* ctx, const char* stream) noexcept {
     const uint64_t seed = run(ctx) != nullptr ? run(ctx)->seed : 0;
     const char* name = stream != nullptr ? stream : "";
@@ -101,7 +114,8 @@ struct ServiceFunctions {
     return run(ctx) != nullptr && run(ctx)->cancelled.load(std::memory_order_relaxed) ? 1 : 0;
   }
   static int32_t compute_dtype(void* ctx) noexcept {
-    return run(ctx) != nullptr ? run(ctx)->compute_dtype.load(std::memory_order_relaxed) : STC_DTYPE_FLOAT32;
+    return run(ctx) != nullptr ? run(ctx)->compute_dtype.load(std::memory_order_relaxed)
+                               : STC_DTYPE_FLOAT32;
   }
   // Spans are kept only while a trace is recorded, stages only under out-of-order backprop.
   static void trace(void*, const char*, int32_t) noexcept {}
@@ -121,32 +135,43 @@ struct ServiceFunctions {
     return resolved.c_str();
   }
 
-  static stc_error* alloc(void* ctx, uint64_t bytes, uint64_t alignment, int32_t pinned, void** out) noexcept {
+  static stc_error* alloc(
+      void* ctx, uint64_t bytes, uint64_t alignment, int32_t pinned, void** out) noexcept {
     if (out == nullptr || alignment == 0 || (alignment & (alignment - 1)) != 0) {
-      return make_error(STC_ERROR_INVALID_ARGUMENT, "alloc: alignment " + std::to_string(alignment) +
-                                                        ", must be a power of two, and out not null");
+      return make_error(STC_ERROR_INVALID_ARGUMENT,
+                        "alloc: alignment " + std::to_string(alignment) +
+                            ", must be a power of two, and out not null");
     }
-    if (torch_slots().alloc != nullptr) return torch_slots().alloc(ctx, bytes, alignment, pinned, out);
-    if (pinned != 0) return make_error(STC_ERROR_UNSUPPORTED, "alloc: this host has no pinned memory");
+    if (torch_slots().alloc != nullptr)
+      return torch_slots().alloc(ctx, bytes, alignment, pinned, out);
+    if (pinned != 0)
+      return make_error(STC_ERROR_UNSUPPORTED, "alloc: this host has no pinned memory");
     const uint64_t step = std::max<uint64_t>(alignment, sizeof(void*));
-    if (bytes > UINT64_MAX - step) return make_error(STC_ERROR_OUT_OF_MEMORY, "alloc: out of memory");
+    if (bytes > UINT64_MAX - step)
+      return make_error(STC_ERROR_OUT_OF_MEMORY, "alloc: out of memory");
     *out = std::aligned_alloc(step, std::max<uint64_t>((bytes + step - 1) / step * step, step));
     if (*out != nullptr) return nullptr;
-    return make_error(STC_ERROR_OUT_OF_MEMORY, "alloc: no memory for " + std::to_string(bytes) + " bytes");
+    return make_error(STC_ERROR_OUT_OF_MEMORY,
+                      "alloc: no memory for " + std::to_string(bytes) + " bytes");
   }
   static void free(void* ctx, void* memory) noexcept {
     if (torch_slots().free != nullptr) return torch_slots().free(ctx, memory);
     std::free(memory);
   }
-  static void parallel_for(void* ctx, int64_t n, int64_t grain, void (*fn)(void*, int64_t, int64_t),
+  static void parallel_for(void* ctx,
+                           int64_t n,
+                           int64_t grain,
+                           void (*fn)(void*, int64_t, int64_t),
                            void* arg) noexcept {
     if (n <= 0 || fn == nullptr) return;
-    if (torch_slots().parallel_for != nullptr) return torch_slots().parallel_for(ctx, n, grain, fn, arg);
+    if (torch_slots().parallel_for != nullptr)
+      return torch_slots().parallel_for(ctx, n, grain, fn, arg);
     fn(arg, 0, n);
   }
   static stc_error* device(void* ctx, stc_device_info* out) noexcept {
     if (out == nullptr || out->struct_size < offsetof(stc_device_info, index)) {
-      return make_error(STC_ERROR_INVALID_ARGUMENT, "device: out must not be null, its struct_size set");
+      return make_error(STC_ERROR_INVALID_ARGUMENT,
+                        "device: out must not be null, its struct_size set");
     }
     stc_device_info info{};
     if (run(ctx) != nullptr && run(ctx)->device.type != 0) {
@@ -155,7 +180,8 @@ struct ServiceFunctions {
       info.type = STC_DEVICE_CPU;
       info.index = -1;
       info.num_threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
-      info.memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+      info.memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     }
     info.struct_size = out->struct_size;
     std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
@@ -165,8 +191,12 @@ struct ServiceFunctions {
     return torch_slots().stream != nullptr ? torch_slots().stream(ctx) : nullptr;
   }
 
-  static stc_error* create_inner(void* ctx, int32_t kind, const char* name, const stc_config* config,
-                                 const void** out_table, void** out_instance,
+  static stc_error* create_inner(void* ctx,
+                                 int32_t kind,
+                                 const char* name,
+                                 const stc_config* config,
+                                 const void** out_table,
+                                 void** out_instance,
                                  const stc_plugin** out_plugin) noexcept try {
     InnerPlugin inner;
     if (stc_error* error = create_inner_plugin(run(ctx), kind, name, config, inner)) return error;
@@ -228,7 +258,9 @@ Services::Services(std::string plugin_name, RunContext* context)
 
 Services::~Services() = default;
 
-const stc_config* Services::config_node(const Value& value) { return as_config(value); }
+const stc_config* Services::config_node(const Value& value) {
+  return as_config(value);
+}
 
 const stc_host& process_host() {
   static Services* services = new Services("host", nullptr);  // lives for the process

@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "host/config/config.hpp"
 #include "stc/abi/host.h"
 #include "stc/abi/plugin.h"
+
+#include "host/config/config.hpp"
 
 namespace stc::host {
 
@@ -41,14 +42,20 @@ struct RunContext {
   std::map<std::string, double> metrics;
 };
 
-/// Slots that need LibTorch, filled by host/services/torch_services.cpp (install_torch_services) when
-/// the training half is loaded; null in programs without it.
+/// Slots that need LibTorch, filled by host/services/torch_services.cpp (install_torch_services)
+/// when the training half is loaded; null in programs without it.
 struct TorchSlots {
   stc_error* (*tensor_info)(void*, stc_tensor, stc_tensor_info*) = nullptr;
-  stc_error* (*tensor_from_buffer)(void*, const stc_buffer*, void (*)(void*), void*, stc_tensor*) = nullptr;
+  stc_error* (*tensor_from_buffer)(void*, const stc_buffer*, void (*)(void*), void*, stc_tensor*) =
+      nullptr;
   void (*tensor_delete)(void*, stc_tensor) = nullptr;
   stc_error* (*operator_check)(void*, const char*) = nullptr;
-  stc_error* (*autograd_apply)(void*, const stc_autograd_function*, void*, const stc_tensor*, uint32_t, stc_tensor*,
+  stc_error* (*autograd_apply)(void*,
+                               const stc_autograd_function*,
+                               void*,
+                               const stc_tensor*,
+                               uint32_t,
+                               stc_tensor*,
                                uint32_t) = nullptr;
   void (*parallel_for)(void*, int64_t, int64_t, void (*)(void*, int64_t, int64_t), void*) = nullptr;
   stc_error* (*alloc)(void*, uint64_t, uint64_t, int32_t, void**) = nullptr;
@@ -75,7 +82,8 @@ const char* error_message(const stc_error* error);
 /// "INVALID_ARGUMENT", ...; "UNKNOWN" for a code of no name.
 const char* error_code_name(int code);
 
-/// Turns the exception in flight (inside a catch) into one line: its what(), or "an exception of type T".
+/// Turns the exception in flight (inside a catch) into one line: its what(), or "an exception of
+/// type T".
 std::string describe_current_exception();
 
 class Services {

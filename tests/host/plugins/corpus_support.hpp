@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "host/errors/error.hpp"
 #include "stc/abi/plugin.h"
+
+#include "host/errors/error.hpp"
 
 namespace stc::host::test {
 
@@ -48,8 +49,8 @@ std::string error_of(Function&& action) {
 }
 
 struct ChildResult {
-  int status = 0;       // of waitpid
-  std::string err;      // standard error
+  int status = 0;             // of waitpid
+  std::string err;            // standard error
   bool ended_itself = false;  // the action returned
 };
 /// Runs the action in a fork of this process.

@@ -1,9 +1,10 @@
 // The rules on notes alone: levels, LibTorch, records.
 
+#include "host/plugins/gates.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include "corpus_support.hpp"
-#include "host/plugins/gates.hpp"
 
 using namespace stc::host;
 using namespace stc::host::test;
@@ -39,7 +40,8 @@ BOOST_AUTO_TEST_CASE(plain_wants_nothing_of_libtorch) {
   BOOST_TEST(error_of([&] { check_level(note, {}); }).empty());
   note.needed.push_back("libtorch_cpu.so");
   BOOST_TEST(error_of([&] { check_level(note, kTorch); }) ==
-             "error: plugin p.so: says level plain, but needs libtorch_cpu.so; plain plugins use nothing of LibTorch\n"
+             "error: plugin p.so: says level plain, but needs libtorch_cpu.so; plain plugins use "
+             "nothing of LibTorch\n"
              "  hint: build it with LEVEL stable or LEVEL exact\n");
 }
 
@@ -49,8 +51,9 @@ BOOST_AUTO_TEST_CASE(stable_wants_its_target_or_newer) {
   note.torch_target = torch_number(2, 13);
   BOOST_TEST(error_of([&] { check_level(note, kTorch); }).empty());
   note.torch_target = torch_number(2, 14);
-  BOOST_TEST(error_of([&] { check_level(note, kTorch); }).starts_with(
-      "error: plugin p.so: needs LibTorch >= 2.14, host has 2.13.0\n"));
+  BOOST_TEST(error_of([&] {
+               check_level(note, kTorch);
+             }).starts_with("error: plugin p.so: needs LibTorch >= 2.14, host has 2.13.0\n"));
   note.torch_target = torch_number(3, 0);
   BOOST_TEST(!error_of([&] { check_level(note, kTorch); }).empty());
 }
@@ -73,8 +76,9 @@ BOOST_AUTO_TEST_CASE(exact_wants_the_same_libtorch_and_string_abi) {
 
 BOOST_AUTO_TEST_CASE(stable_and_exact_want_a_libtorch_at_all) {
   for (const int level : {STC_LEVEL_STABLE, STC_LEVEL_EXACT}) {
-    BOOST_TEST(error_of([&] { check_level(note_of(level), {}); }).find("needs LibTorch, which this program does not hold") !=
-               std::string::npos);
+    BOOST_TEST(error_of([&] {
+                 check_level(note_of(level), {});
+               }).find("needs LibTorch, which this program does not hold") != std::string::npos);
   }
 }
 
@@ -89,9 +93,11 @@ BOOST_AUTO_TEST_CASE(what_is_told_of_libtorch_is_what_counts_while_none_is_loade
 BOOST_AUTO_TEST_CASE(a_second_libtorch_is_refused_before_it_is_loaded) {
   PluginNote note = note_of(STC_LEVEL_STABLE);
   note.needed = {"libc.so.6", "libc10_of_elsewhere.so"};
-  BOOST_TEST(error_of([&] { check_needed(note); }) ==
-             "error: plugin p.so: needs libc10_of_elsewhere.so, which is no part of this host's LibTorch\n"
-             "  hint: a second LibTorch cannot live in one process: rebuild it against the host's LibTorch\n");
+  BOOST_TEST(
+      error_of([&] { check_needed(note); }) ==
+      "error: plugin p.so: needs libc10_of_elsewhere.so, which is no part of this host's LibTorch\n"
+      "  hint: a second LibTorch cannot live in one process: rebuild it against the host's "
+      "LibTorch\n");
   note.needed = {"libc.so.6"};
   BOOST_TEST(error_of([&] { check_needed(note); }).empty());
 }
@@ -101,7 +107,8 @@ BOOST_AUTO_TEST_CASE(one_name_twice_in_a_library_is_refused) {
   note.plugins.push_back({STC_KIND_SINK, "m", "1.0", "the same word, another kind"});
   BOOST_TEST(error_of([&] { check_records(note); }).empty());
   note.plugins.push_back({STC_KIND_MODEL, "m", "2.0", "again"});
-  BOOST_TEST(error_of([&] { check_records(note); }) == "error: plugin p.so: names model m twice\n  hint: rename one of them\n");
+  BOOST_TEST(error_of([&] { check_records(note); }) ==
+             "error: plugin p.so: names model m twice\n  hint: rename one of them\n");
   note.plugins.clear();
   BOOST_TEST(error_of([&] { check_records(note); }).find("names no plugin") != std::string::npos);
 }

@@ -1,17 +1,16 @@
 // Loading libraries for real, the hostile ones in a child process.
 
 #include <sys/wait.h>
+#include <xmmintrin.h>
 
 #include <atomic>
-#include <csignal>
 #include <clocale>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <locale>
 #include <thread>
 #include <vector>
-
-#include <xmmintrin.h>
 
 #include <boost/test/unit_test.hpp>
 
@@ -70,7 +69,9 @@ BOOST_AUTO_TEST_CASE(refusals_name_the_file_and_the_reason) {
   const RefusedCase cases[] = {
       {"no_entry", "does not export stc_plugin_entry_v1"},
       {"borrowed_entry", "stc_sink_good.so, which it needs, does)"},
-      {"missing_dependency", "cannot be loaded: libstc_test_absent.so: cannot open shared object file: No such file or directory"},
+      {"missing_dependency",
+       "cannot be loaded: libstc_test_absent.so: cannot open shared object file: No such file or "
+       "directory"},
       {"needs_torch", "says level plain, but needs libtorch_of_another_time.so"},
       {"entry_fails", "its entry function failed: no such device: frobnicator 7"},
       {"entry_nothing", "its entry function returned neither plugins nor an error"},
@@ -86,7 +87,8 @@ BOOST_AUTO_TEST_CASE(refusals_name_the_file_and_the_reason) {
       BOOST_TEST(error.find(c.why) != std::string::npos, error);
       BOOST_TEST(count_of(error, corpus(c.library)) == 1U, error);
       BOOST_TEST(count_of(error, "\n  hint: ") == 1U, error);
-      BOOST_TEST(error_of([&] { load_library_once(corpus(c.library)); }) == error);  // and again: not entered twice
+      BOOST_TEST(error_of([&] { load_library_once(corpus(c.library)); }) ==
+                 error);  // and again: not entered twice
     }
   }
 }
@@ -103,10 +105,11 @@ BOOST_AUTO_TEST_CASE(a_library_that_ends_the_process_is_named_with_the_reason) {
   for (const FatalCase& c : cases) {
     BOOST_TEST_CONTEXT(c.library) {
       const ChildResult child = run_in_child([&] { load_library_once(corpus(c.library)); });
-      BOOST_TEST((WIFEXITED(child.status) && WEXITSTATUS(child.status) == 2), "status " << child.status);
+      BOOST_TEST((WIFEXITED(child.status) && WEXITSTATUS(child.status) == 2),
+                 "status " << child.status);
       const std::string first_line = child.err.substr(0, child.err.find('\n'));
-      BOOST_TEST(first_line ==
-                 "error: plugin " + corpus(c.library) + ": ended the process while it was loaded: " + c.reason);
+      BOOST_TEST(first_line == "error: plugin " + corpus(c.library) +
+                                   ": ended the process while it was loaded: " + c.reason);
       BOOST_TEST(count_of(child.err, "error: ") == 1U, child.err);
     }
   }

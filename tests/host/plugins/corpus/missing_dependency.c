@@ -1,3 +1,5 @@
 // Linked against, then not there when the plugin is loaded.
 int stc_test_missing_dependency(void);
-int stc_test_missing_dependency(void) { return 7; }
+int stc_test_missing_dependency(void) {
+  return 7;
+}

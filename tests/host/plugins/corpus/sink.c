@@ -1,10 +1,11 @@
 // A sink in plain C, its note written by hand. Each HOSTILE_* macro breaks one thing.
 
+#include "stc/abi/sink.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "stc/abi/plugin.h"
-#include "stc/abi/sink.h"
 
 #ifndef NAME
 #define NAME "good"
@@ -14,8 +15,12 @@
 #endif
 
 #ifndef HOSTILE_NO_NOTE
-__attribute__((used, section(".note.stc"), aligned(4))) static const stc_elf_note_library library_note = {
-    sizeof(STC_NOTE_NAME), sizeof(stc_note_library), STC_NOTE_TYPE_LIBRARY, STC_NOTE_NAME,
+__attribute__((
+    used, section(".note.stc"), aligned(4))) static const stc_elf_note_library library_note = {
+    sizeof(STC_NOTE_NAME),
+    sizeof(stc_note_library),
+    STC_NOTE_TYPE_LIBRARY,
+    STC_NOTE_NAME,
     {.note_version = STC_NOTE_VERSION,
      .abi_major = STC_ABI_MAJOR,
      .abi_minor_built = STC_ABI_MINOR,
@@ -26,9 +31,16 @@ __attribute__((used, section(".note.stc"), aligned(4))) static const stc_elf_not
      .package = "corpus",
      .version = "1.2.3",
      .licence = "Apache-2.0"}};
-__attribute__((used, section(".note.stc"), aligned(4))) static const stc_elf_note_plugin plugin_note = {
-    sizeof(STC_NOTE_NAME), sizeof(stc_note_plugin), STC_NOTE_TYPE_PLUGIN, STC_NOTE_NAME,
-    {.kind = STC_KIND_SINK, .name = NOTE_NAME, .version = "1.0.0", .doc = "a sink that keeps nothing"}};
+__attribute__((
+    used, section(".note.stc"), aligned(4))) static const stc_elf_note_plugin plugin_note = {
+    sizeof(STC_NOTE_NAME),
+    sizeof(stc_note_plugin),
+    STC_NOTE_TYPE_PLUGIN,
+    STC_NOTE_NAME,
+    {.kind = STC_KIND_SINK,
+     .name = NOTE_NAME,
+     .version = "1.0.0",
+     .doc = "a sink that keeps nothing"}};
 #endif
 
 struct stc_sink {
@@ -80,8 +92,12 @@ static stc_error* sink_event(stc_sink* self, const stc_event* event) {
 #endif
   return self->state == 1 ? NULL : wrong_state(self, "event while not open");
 }
-static stc_error* sink_flush(stc_sink* self) { return self->state == 1 ? NULL : wrong_state(self, "flush while not open"); }
-static void sink_close(stc_sink* self) { self->state = 2; }
+static stc_error* sink_flush(stc_sink* self) {
+  return self->state == 1 ? NULL : wrong_state(self, "flush while not open");
+}
+static void sink_close(stc_sink* self) {
+  self->state = 2;
+}
 
 static const stc_sink_api table = {.struct_size = sizeof table,
                                    .create = sink_create,
@@ -102,20 +118,28 @@ static const stc_plugin* const plugins[] = {&plugin};
 static const stc_plugin_set set = {.struct_size = sizeof set, .plugins = plugins, .num_plugins = 1};
 
 #ifdef HOSTILE_ABORTS
-__attribute__((constructor)) static void at_load(void) { abort(); }
+__attribute__((constructor)) static void at_load(void) {
+  abort();
+}
 #endif
 #ifdef HOSTILE_EXITS
-__attribute__((constructor)) static void at_load(void) { exit(0); }
+__attribute__((constructor)) static void at_load(void) {
+  exit(0);
+}
 #endif
 #ifdef HOSTILE_CRASHES
-__attribute__((constructor)) static void at_load(void) { *(volatile int*)8 = 1; }
+__attribute__((constructor)) static void at_load(void) {
+  *(volatile int*)8 = 1;
+}
 #endif
 
 #ifndef HOSTILE_NO_ENTRY
-__attribute__((visibility("default"))) stc_error* stc_plugin_entry_v1(const stc_host* host, const stc_plugin_set** out);
+__attribute__((visibility("default"))) stc_error* stc_plugin_entry_v1(const stc_host* host,
+                                                                      const stc_plugin_set** out);
 stc_error* stc_plugin_entry_v1(const stc_host* host, const stc_plugin_set** out) {
   process_host = host;
-  if (++entry_calls > 1) return host->error_new(host->ctx, STC_ERROR_STATE, "the entry was called twice");
+  if (++entry_calls > 1)
+    return host->error_new(host->ctx, STC_ERROR_STATE, "the entry was called twice");
 #ifdef HOSTILE_ENTRY_FAILS
   return host->error_new(host->ctx, STC_ERROR_UNSUPPORTED, "no such device: frobnicator 7");
 #endif
