@@ -1,0 +1,145 @@
+"""Writes tests/reference/dumps with PyTorch and Speedtronic 2.0.0. See README.md beside this file.
+
+    python -m venv venv && venv/bin/pip install -r tests/reference/requirements.txt
+    venv/bin/python tests/reference/make_dumps.py
+"""
+
+import pathlib
+
+import torch
+from safetensors.torch import save_file
+from speedtronic.config import load_config
+from speedtronic.data import SyntheticTokenDataset
+from speedtronic.model import ReferenceTransformer
+from speedtronic.optimizers import CautiousOptimizer
+from speedtronic.runtime import build_scheduler
+
+HERE = pathlib.Path(__file__).resolve().parent
+DUMPS = HERE / "dumps"
+
+
+def model_of(config) -> ReferenceTransformer:
+    m = config.model
+    return ReferenceTransformer(
+        vocab_size=m.vocab_size,
+        block_size=m.max_seq_len,
+        n_layer=m.n_layer,
+        n_head=m.n_head,
+        n_kv_head=m.n_kv_head,
+        d_model=m.d_model,
+        d_ff=m.d_ff,
+        dropout=m.dropout,
+        tie_weights=m.tie_weights,
+        rope_base=m.rope_base,
+    )
+
+
+def weights(model: torch.nn.Module, prefix: str) -> dict[str, torch.Tensor]:
+    """Each tensor once: a tied head is listed under the embedding's name."""
+    return {f"{prefix}/{name}": p.detach().clone() for name, p in model.named_parameters()}
+
+
+def train(config, batches: dict[str, torch.Tensor], initial: dict, cautious: bool, grad_clip: float | None):
+    """20 steps from `initial`. AdamW gets all parameters: 2.0.0's own routing leaves out most of them."""
+    model = model_of(config)
+    model.load_state_dict(initial)
+    model.train()
+    o = config.optimizer
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=o.lr, betas=tuple(o.betas), eps=o.eps, weight_decay=o.weight_decay, foreach=False
+    )
+    if cautious:
+        optimizer = CautiousOptimizer(optimizer)
+    scheduler = build_scheduler(optimizer, config)
+    losses, lrs, norms = [], [], []
+    for step in range(config.run.max_steps):
+        ids, labels = batches["input_ids"][step], batches["labels"][step]
+        accumulation = ids.shape[0]
+        total = 0.0
+        for k in range(accumulation):
+            loss = model(ids[k].long(), labels[k].long())["loss"]
+            (loss / accumulation).backward()
+            total += loss.item() / accumulation
+        limit = float("inf") if grad_clip is None else grad_clip
+        norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), limit).item())
+        lrs.append(optimizer.param_groups[0]["lr"])
+        losses.append(total)
+        optimizer.step()
+        scheduler.step()
+        optimizer.zero_grad(set_to_none=True)
+    series = {"losses": losses, "lrs": lrs, "grad_norms": norms}
+    return {name: torch.tensor(values, dtype=torch.float64) for name, values in series.items()}, model
+
+
+def dump_training() -> None:
+    config = load_config(HERE / "train.yaml")
+    m, d = config.model, config.data
+    dataset = SyntheticTokenDataset(d.num_tokens, m.max_seq_len, m.vocab_size, config.run.seed)
+    accumulation = d.target_batch_size // d.micro_batch_size
+    shape = (-1, accumulation, d.micro_batch_size, m.max_seq_len)
+    count = config.run.max_steps * accumulation * d.micro_batch_size
+    samples = [dataset[i % d.num_tokens] for i in range(count)]  # a finite loader is cycled
+    batches = {
+        name: torch.stack([sample[name] for sample in samples]).view(shape).to(torch.int32)
+        for name in ("input_ids", "labels")
+    }
+
+    torch.manual_seed(config.run.seed)
+    start = model_of(config)
+    assert sum(p.numel() for p in start.parameters()) == 66880
+    out = {f"batches/{name}": tensor for name, tensor in batches.items()}
+    out |= weights(start, "initial")
+    runs = {"adamw": (False, None), "cautious": (True, None), "clipped": (False, 0.25)}
+    for name, (cautious, grad_clip) in runs.items():
+        series, model = train(config, batches, start.state_dict(), cautious, grad_clip)
+        out |= {f"{name}/{key}": tensor for key, tensor in series.items()}
+        out |= weights(model, name)
+        print(name, series["losses"].tolist()[0], series["losses"].tolist()[-1], series["grad_norms"].tolist()[:3])
+    save_file(out, DUMPS / "training.safetensors")
+
+
+def dump_padded_batch() -> None:
+    """One batch through an untied model with one key head: right padding, left padding, a row of padding."""
+    torch.manual_seed(7)
+    model = ReferenceTransformer(
+        vocab_size=96, block_size=16, n_layer=2, n_head=4, n_kv_head=1, d_model=32, d_ff=64, tie_weights=False
+    )
+    with torch.no_grad():  # far enough from zero that attention and norms matter
+        for p in model.parameters():
+            p.mul_(8.0) if p.ndim == 2 else p.add_(torch.randn_like(p) * 0.3)
+    ids = torch.randint(96, (4, 16))
+    labels = torch.randint(96, (4, 16))
+    mask = torch.ones(4, 16, dtype=torch.bool)
+    mask[1, 10:] = False
+    mask[2, :5] = False
+    mask[3, :] = False
+    labels[~mask] = -100
+    labels[0, 3] = -100
+    output = model(ids, labels, mask)
+    output["loss"].backward()
+    unpadded = model(ids, labels)
+    out = {
+        "input_ids": ids.to(torch.int32),
+        "labels": labels.to(torch.int32),
+        "attention_mask": mask,
+        "logits": output["logits"].detach(),
+        "loss": output["loss"].detach().to(torch.float64),
+        "logits_without_mask": unpadded["logits"].detach(),
+        "loss_without_mask": unpadded["loss"].detach().to(torch.float64),
+    }
+    out |= weights(model, "weights")
+    out |= {f"gradients/{name}": p.grad.clone() for name, p in model.named_parameters()}
+    assert all(torch.isfinite(tensor).all() for tensor in out.values())
+    save_file(out, DUMPS / "padded.safetensors")
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    DUMPS.mkdir(exist_ok=True)
+    dump_training()
+    dump_padded_batch()
+
+
+if __name__ == "__main__":
+    main()
