@@ -126,23 +126,32 @@ class LiveModel {
       return error;
     });
   }
+  /// The gradient buffer of parameter i when the model owns it, else undefined. Such a model makes
+  /// it the parameter's .grad, so that autograd adds to it too.
+  at::Tensor own_gradient(std::size_t i) const {
+    stc_tensor own = nullptr;
+    const bool has = model.api().gradient != nullptr &&
+                     !model.call(model.api().gradient, uint64_t{i}, &own) && own != nullptr;
+    return has ? as_tensor(own) : at::Tensor();
+  }
   /// Copies of the gradients, wherever they are; undefined where there is none.
   std::vector<at::Tensor> gradients() const {
     std::vector<at::Tensor> out;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      at::Tensor gradient = parameters[i].tensor.grad();
-      stc_tensor own = nullptr;
-      if (model.api().gradient != nullptr && !model.call(model.api().gradient, uint64_t{i}, &own) &&
-          own != nullptr) {
-        gradient = as_tensor(own);
-      }
+      const at::Tensor own = own_gradient(i);
+      const at::Tensor gradient = own.defined() ? own : parameters[i].tensor.grad();
       out.push_back(gradient.defined() ? gradient.detach().clone() : at::Tensor());
     }
     return out;
   }
+  /// As the host does at the start of a window.
   void clear_gradients() const {
-    for (const Parameter& parameter : parameters) {
-      parameter.tensor.mutable_grad().reset();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (const at::Tensor own = own_gradient(i); own.defined()) {
+        own.zero_();
+      } else {
+        parameters[i].tensor.mutable_grad().reset();
+      }
     }
   }
 

@@ -1,0 +1,149 @@
+// The services of the host that need LibTorch.
+
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+
+#include "host/services/services.hpp"
+#include "tests/support/torch_plugins.hpp"
+
+using stc::host::ErrorText;
+using stc::host::take_error;
+
+namespace {
+
+const stc_host& table() {
+  stc::host::install_torch_services();
+  static stc::host::Services& services = *new stc::host::Services("test", nullptr);
+  return services.table();
+}
+
+stc_tensor_info info_of(const at::Tensor& tensor) {
+  stc_tensor_info info{};
+  info.struct_size = sizeof info;
+  BOOST_TEST(take_error(table().tensor_info(table().ctx, stc::host::borrow_handle(tensor), &info)).message == "");
+  return info;
+}
+
+ErrorText check_schema(const char* schema) { return take_error(table().operator_check(table().ctx, schema)); }
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(torch_services)
+
+BOOST_AUTO_TEST_CASE(tensor_info_tells_shape_place_and_address) {
+  const at::Tensor tensor = at::ones({3, 4}, at::kDouble).t();
+  const stc_tensor_info info = info_of(tensor);
+  BOOST_TEST(info.dtype == STC_DTYPE_FLOAT64);
+  BOOST_TEST(info.ndim == 2);
+  BOOST_TEST(info.sizes[0] == 4);
+  BOOST_TEST(info.strides[0] == 1);
+  BOOST_TEST(info.data == tensor.data_ptr());
+  BOOST_TEST(info.device_type == STC_DEVICE_CPU);
+  BOOST_TEST(info.is_contiguous == 0);
+  BOOST_TEST(info.requires_grad == 0);
+}
+
+BOOST_AUTO_TEST_CASE(tensor_info_refuses_what_has_no_address) {
+  stc_tensor_info info{};
+  info.struct_size = sizeof info;
+  const at::Tensor sparse = at::ones({3}).to_sparse();
+  BOOST_TEST(take_error(table().tensor_info(table().ctx, stc::host::borrow_handle(sparse), &info)).code ==
+             STC_ERROR_UNSUPPORTED);
+  BOOST_TEST(take_error(table().tensor_info(table().ctx, nullptr, &info)).code == STC_ERROR_INVALID_ARGUMENT);
+  info.struct_size = 3;
+  const at::Tensor dense = at::ones({3});
+  BOOST_TEST(take_error(table().tensor_info(table().ctx, stc::host::borrow_handle(dense), &info)).code ==
+             STC_ERROR_INVALID_ARGUMENT);
+}
+
+BOOST_AUTO_TEST_CASE(tensor_from_buffer_releases_when_the_last_user_is_gone) {
+  float values[6] = {0, 1, 2, 3, 4, 5};
+  const int64_t sizes[2] = {2, 3};
+  const stc_buffer buffer{values, sizeof values, STC_DTYPE_FLOAT32, 2, sizes};
+  static int released = 0;
+  stc_tensor handle = nullptr;
+  const auto release = [](void* arg) { ++*static_cast<int*>(arg); };
+  BOOST_TEST(take_error(table().tensor_from_buffer(table().ctx, &buffer, release, &released, &handle)).message == "");
+  at::Tensor other = stc::host::to_tensor(handle);
+  BOOST_TEST(at::equal(other, at::arange(6, at::kFloat).view({2, 3})));
+  BOOST_TEST(other.data_ptr() == static_cast<void*>(values));
+  table().tensor_delete(table().ctx, handle);
+  BOOST_TEST(released == 0);
+  other.reset();
+  BOOST_TEST(released == 1);
+}
+
+BOOST_AUTO_TEST_CASE(tensor_from_buffer_refuses_shapes_that_do_not_fit) {
+  float values[6] = {};
+  int64_t sizes[2] = {2, 4};
+  stc_buffer buffer{values, sizeof values, STC_DTYPE_FLOAT32, 2, sizes};
+  stc_tensor handle = nullptr;
+  const auto message = [&] {
+    return take_error(table().tensor_from_buffer(table().ctx, &buffer, nullptr, nullptr, &handle)).message;
+  };
+  BOOST_TEST(message() == "tensor_from_buffer: 24 bytes, the shape needs 32");
+  sizes[0] = sizes[1] = INT64_MAX;
+  BOOST_TEST(message() == "tensor_from_buffer: the sizes overflow");
+  sizes[0] = -1;
+  BOOST_TEST(message() == "tensor_from_buffer: a size is negative");
+  buffer.dtype = 77;
+  BOOST_TEST(message() == "tensor_from_buffer: dtype code 77 is unknown");
+  BOOST_TEST(handle == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(operator_check_compares_types_in_order) {
+  BOOST_TEST(check_schema("aten::relu(Tensor self) -> Tensor").message == "");
+  BOOST_TEST(check_schema("aten::relu(Tensor x) -> Tensor").message == "");  // names may differ
+  BOOST_TEST(check_schema("stc::mul.Float(Tensor self, float other) -> Tensor").message == "");
+  BOOST_TEST(check_schema("aten::no_such_thing(Tensor self) -> Tensor").code == STC_ERROR_NOT_FOUND);
+  const ErrorText other = check_schema("aten::bmm(Tensor self, int mat2) -> Tensor");
+  BOOST_TEST(other.code == STC_ERROR_UNSUPPORTED);
+  BOOST_TEST(holds(other.message, "this LibTorch has aten::bmm(Tensor self, Tensor mat2) -> Tensor"));
+  BOOST_TEST(check_schema("aten::bmm(Tensor self) -> Tensor").code == STC_ERROR_UNSUPPORTED);
+  BOOST_TEST(check_schema("aten::bmm(Tensor self, Tensor mat2) -> Tensor[]").code == STC_ERROR_UNSUPPORTED);
+  BOOST_TEST(check_schema("aten::relu(Tensor self -> Tensor").code == STC_ERROR_INVALID_ARGUMENT);
+}
+
+BOOST_AUTO_TEST_CASE(operator_check_refuses_scalars_because_they_cannot_cross) {
+  const ErrorText error = check_schema("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor");
+  BOOST_TEST(error.code == STC_ERROR_UNSUPPORTED);
+  BOOST_TEST(holds(error.message, "argument alpha is a Scalar"));
+  BOOST_TEST(check_schema("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor").code ==
+             STC_ERROR_UNSUPPORTED);
+}
+
+BOOST_AUTO_TEST_CASE(parallel_for_covers_each_index_once) {
+  std::vector<std::atomic<int>> seen(10000);
+  table().parallel_for(
+      table().ctx, 10000, 100,
+      [](void* arg, int64_t begin, int64_t end) {
+        auto& counts = *static_cast<std::vector<std::atomic<int>>*>(arg);
+        for (int64_t i = begin; i < end; ++i) ++counts[static_cast<size_t>(i)];
+      },
+      &seen);
+  for (const auto& count : seen) BOOST_REQUIRE(count == 1);
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_aligned_and_pinned_memory_needs_a_device) {
+  for (const uint64_t alignment : {64U, 4096U}) {
+    void* memory = nullptr;
+    BOOST_TEST(take_error(table().alloc(table().ctx, 100, alignment, 0, &memory)).message == "");
+    BOOST_TEST(reinterpret_cast<uintptr_t>(memory) % alignment == 0U);
+    table().free(table().ctx, memory);
+  }
+  void* memory = nullptr;
+  const ErrorText error = take_error(table().alloc(table().ctx, 100, 64, 1, &memory));
+  BOOST_TEST((error.code == 0 || error.code == STC_ERROR_UNSUPPORTED));
+  table().free(table().ctx, memory);
+  BOOST_TEST(take_error(table().alloc(table().ctx, UINT64_MAX - 100, 64, 0, &memory)).code == STC_ERROR_OUT_OF_MEMORY);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
