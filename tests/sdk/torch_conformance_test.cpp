@@ -39,7 +39,9 @@ const Case kModels[] = {
     {"replaces", "does not accumulate with the weight"},
     {"weighs_loss", "the weight changes the loss"},
     {"detached", "the result does not reach the parameters"},
-    {"twice", "is listed twice"},
+    {"twice", "is a tied tensor listed twice"},
+    {"unbound", "every gradient is zero"},
+    {"piles", "is not that of the new window alone"},
 };
 
 void expect(const Case& given, const Report& report) {

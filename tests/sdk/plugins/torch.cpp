@@ -38,6 +38,11 @@ STC_DEFINE_EXACT_MODEL(Linear<ModelFault::kReplaces>, "replaces", "1", "does not
 STC_DEFINE_EXACT_MODEL(Linear<ModelFault::kWeighsLoss>, "weighs_loss", "1", "weighs the loss");
 STC_DEFINE_EXACT_MODEL(Linear<ModelFault::kDetached>, "detached", "1", "detaches the loss");
 STC_DEFINE_EXACT_MODEL(Linear<ModelFault::kTwice>, "twice", "1", "lists a tensor twice");
+STC_DEFINE_EXACT_MODEL(Linear<ModelFault::kUnbound>,
+                       "unbound",
+                       "1",
+                       "its buffers are nobody's .grad");
+STC_DEFINE_EXACT_MODEL(Linear<ModelFault::kPiles>, "piles", "1", "never clears its gradients");
 STC_PLUGIN_LIBRARY(exact,
                    Momentum<OptimizerFault::kNone>,
                    Momentum<OptimizerFault::kFactor>,
@@ -54,4 +59,6 @@ STC_PLUGIN_LIBRARY(exact,
                    Linear<ModelFault::kReplaces>,
                    Linear<ModelFault::kWeighsLoss>,
                    Linear<ModelFault::kDetached>,
-                   Linear<ModelFault::kTwice>);
+                   Linear<ModelFault::kTwice>,
+                   Linear<ModelFault::kUnbound>,
+                   Linear<ModelFault::kPiles>);

@@ -86,7 +86,9 @@ enum class ModelFault {
   kReplaces,
   kWeighsLoss,
   kDetached,
-  kTwice
+  kTwice,
+  kUnbound,
+  kPiles
 };
 
 /// loss = mean((x w + b)^2), with a pass of its own.
@@ -106,12 +108,16 @@ struct Linear {
     bias.fill_(0.25);
     weight.requires_grad_();
     bias.requires_grad_();
+    if (kFault != ModelFault::kUnbound) {
+      weight.mutable_grad() = weight_gradient;
+      bias.mutable_grad() = bias_gradient;
+    }
   }
   std::vector<exact::Parameter> parameters() {
-    std::vector<exact::Parameter> list{{"weight", weight, STC_ROLE_LINEAR},
-                                       {"bias", bias, STC_ROLE_BIAS}};
+    std::vector<exact::Parameter> list{{"weight", weight, STC_ROLE_LINEAR, {}},
+                                       {"bias", bias, STC_ROLE_BIAS, {}}};
     if (kFault == ModelFault::kTwice) {
-      list.push_back({"again", weight, STC_ROLE_LINEAR});
+      list.push_back({"again", weight, STC_ROLE_LINEAR, {}});
     }
     return list;
   }
@@ -123,7 +129,14 @@ struct Linear {
     }
     return kFault == ModelFault::kDetached ? result.detach() : result;
   }
-  exact::Outputs forward(const exact::Inputs& inputs) {
+  void clear() {
+    weight_gradient.zero_();
+    bias_gradient.zero_();
+  }
+  exact::Outputs forward(const Pass& pass, const exact::Inputs& inputs) {
+    if (!pass.accumulate && kFault != ModelFault::kPiles) {
+      clear();
+    }
     exact::Outputs outputs;
     outputs.put("loss", loss(*inputs.find("inputs")));
     return outputs;
@@ -136,8 +149,7 @@ struct Linear {
     const at::Tensor& x = *inputs.find("inputs");
     const at::Tensor y = x.matmul(weight).add(bias);
     if (!pass.accumulate || kFault == ModelFault::kReplaces) {
-      weight_gradient.zero_();
-      bias_gradient.zero_();
+      clear();
     }
     const at::Tensor dy = y.mul(2.0 / static_cast<double>(y.numel()) * pass.weight);
     weight_gradient.add_(x.t().matmul(dy), kFault == ModelFault::kGradient ? 1.01 : 1.0);

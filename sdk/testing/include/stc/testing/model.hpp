@@ -99,9 +99,9 @@ class LiveModel {
     return info;
   }
   /// With one input more, that no model knows.
-  SlotError forward(uint64_t seed, Outputs& outputs) const {
+  SlotError forward(uint64_t seed, Outputs& outputs, bool accumulate = false) const {
     return with_inputs(seed, [&](const stc_tensor_list* list) {
-      const stc_pass_info info = pass();
+      const stc_pass_info info = pass(accumulate);
       return model.call(model.api().forward, &info, list, outputs.writer());
     });
   }
@@ -144,16 +144,17 @@ class LiveModel {
     }
     return out;
   }
-  /// As the host does at the start of a window.
+  /// As the host does at the start of a window: a model overwrites buffers of its own itself, in
+  /// the first pass of the window.
   void clear_gradients() const {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (const at::Tensor own = own_gradient(i); own.defined()) {
-        own.zero_();
-      } else {
+      if (!own_gradient(i).defined()) {
         parameters[i].tensor.mutable_grad().reset();
       }
     }
   }
+  /// A pass and its backward.
+  SlotError forward_backward(uint64_t seed, at::Tensor& loss, bool accumulate = false) const;
 
   ModelInstance model;
   SlotError init_error, parameters_error;
@@ -244,22 +245,50 @@ inline void check_forward(Report& report,
   report.expect(differs, "another seed gives the same weights");
 }
 
+inline SlotError LiveModel::forward_backward(uint64_t seed,
+                                             at::Tensor& loss,
+                                             bool accumulate) const {
+  if (!accumulate) {
+    clear_gradients();
+  }
+  Outputs outputs;
+  const SlotError error = forward(seed, outputs, accumulate);
+  loss = scalar_of(outputs);
+  if (!error && loss.defined() && loss.requires_grad()) {
+    loss.backward();
+  }
+  return error;
+}
+
 inline void check_gradients(Report& report, LiveModel& live, const ModelCase& given) {
   report.context("backward");
-  live.clear_gradients();
-  Outputs outputs;
-  live.forward(1, outputs);
-  const at::Tensor loss = scalar_of(outputs);
+  at::Tensor loss, again;
+  live.forward_backward(1, loss);
   if (!report.expect(loss.defined() && loss.requires_grad(),
                      "the result does not reach the parameters")) {
     return;
   }
-  loss.backward();
   const std::vector<at::Tensor> expected = live.gradients();
   const bool some = std::any_of(expected.begin(), expected.end(), [](const at::Tensor& g) {
     return g.defined() && g.any().item<bool>();
   });
   report.expect(some, "every gradient is zero");
+  const auto near = [&](const at::Tensor& a, const at::Tensor& b) {
+    return a.sub(b).abs().le(b.abs().mul(given.rtol).add(given.atol)).all().item<bool>();
+  };
+  const auto compare = [&](double times, const char* what) {
+    const std::vector<at::Tensor> got = live.gradients();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      if (expected[i].defined()) {
+        report.expect(got[i].defined() && near(got[i], expected[i].mul(times)),
+                      live.parameters[i].name + ": its gradient " + what);
+      }
+    }
+  };
+  live.forward_backward(1, again);
+  compare(1, "is not that of the new window alone");
+  live.forward_backward(1, again, true);
+  compare(2, "does not add up over the window");
   if (live.model.api().loss_and_grad == nullptr) {
     return;
   }
@@ -270,22 +299,10 @@ inline void check_gradients(Report& report, LiveModel& live, const ModelCase& gi
     report.expect(!error.message.empty(), "UNSUPPORTED without the reason");
     return;
   }
-  const auto near = [&](const at::Tensor& a, const at::Tensor& b) {
-    return a.sub(b).abs().le(b.abs().mul(given.rtol).add(given.atol)).all().item<bool>();
-  };
   if (!report.expect(!error && fused.defined() && near(fused, loss.detach()),
                      "its loss differs from that of forward")) {
     return;
   }
-  const auto compare = [&](double times, const char* what) {
-    const std::vector<at::Tensor> got = live.gradients();
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      if (expected[i].defined()) {
-        report.expect(got[i].defined() && near(got[i], expected[i].mul(times)),
-                      live.parameters[i].name + ": its gradient " + what);
-      }
-    }
-  };
   compare(1, "differs from autograd's");
   live.loss_and_grad(1, fused, true, 0.5);
   report.expect(near(fused, loss.detach()), "the weight changes the loss");
