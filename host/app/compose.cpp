@@ -8,6 +8,7 @@ namespace stc::host {
 
 Run::~Run() {
   trainer.reset();
+  context.cancelled = true;  // a worker that waits for its input ends
   loader.reset();
   if (events) events->close();
   events.reset();

@@ -1,8 +1,6 @@
 #include "host/app/config_arguments.hpp"
 
-#include <cerrno>
 #include <iostream>
-#include <system_error>
 
 namespace stc::host {
 
@@ -24,14 +22,6 @@ void print_warnings(const Config& config) {
     if (warning.at.known()) std::cerr << "  at " << warning.at.str() << "\n";
     if (!warning.hint.empty()) std::cerr << "  hint: " << warning.hint << "\n";
   }
-}
-
-void print_document(const std::string& text) {
-  errno = 0;
-  std::cout << text << std::flush;
-  if (std::cout.good()) return;
-  std::string reason = errno != 0 ? std::generic_category().message(errno) : "unknown reason";
-  throw Error("standard output: cannot be written: " + reason);
 }
 
 }  // namespace stc::host

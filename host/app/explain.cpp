@@ -1,8 +1,11 @@
 // `stc-host explain FILE [KEY]`: what each key is, holds, and where that came from.
 
+#include "host/config/explain.hpp"
+
+#include <iostream>
+
 #include "host/app/commands.hpp"
 #include "host/app/config_arguments.hpp"
-#include "host/config/explain.hpp"
 #include "host/plugins/registry.hpp"
 
 namespace stc::host {
@@ -11,7 +14,7 @@ int explain_command(const ExplainArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
   Config config = load_config(to_load_request(arguments, Depth::kPrint), registry);
   print_warnings(config);
-  print_document(explain_keys(config, arguments.key, arguments.format));
+  std::cout << explain_keys(config, arguments.key, arguments.format);
   return kExitDone;
 }
 

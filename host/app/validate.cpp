@@ -1,5 +1,7 @@
 // `stc-host validate FILE`: the resolved configuration on standard output, and nothing else there.
 
+#include <iostream>
+
 #include "host/app/commands.hpp"
 #include "host/app/compose.hpp"
 #include "host/app/config_arguments.hpp"
@@ -14,7 +16,7 @@ int validate_command(const ValidateArguments& arguments) {
 
   const Value document = config.redacted();
   if (arguments.deep) compose(std::move(config), registry, ComposeMode::kCheck);
-  print_document(arguments.format == "json" ? to_json(document) + "\n" : to_yaml(document));
+  std::cout << (arguments.format == "json" ? to_json(document) + "\n" : to_yaml(document));
   return kExitDone;
 }
 

@@ -5,13 +5,23 @@
 namespace stc::host {
 
 const char* kind_word(int kind) {
-  static const char* const kWords[] = {"plugin",    "dataset", "tokenizer",   "model",      "optimizer",
-                                       "precision", "sync",    "coordinator", "collective", "sink"};
+  static const char* const kWords[] = {"plugin",
+                                       "dataset",
+                                       "tokenizer",
+                                       "model",
+                                       "optimizer",
+                                       "precision",
+                                       "sync",
+                                       "coordinator",
+                                       "collective",
+                                       "sink"};
   bool known = kind > 0 && kind <= STC_KIND_SINK;
   return known ? kWords[kind] : kWords[0];
 }
 
-ConfigBuilder::ConfigBuilder(RawConfig raw, PluginCatalog& catalog, Depth depth,
+ConfigBuilder::ConfigBuilder(RawConfig raw,
+                             PluginCatalog& catalog,
+                             Depth depth,
                              std::vector<Warning> warnings)
     : raw_(std::move(raw)), catalog_(catalog), depth_(depth) {
   config_.warnings_ = std::move(warnings);

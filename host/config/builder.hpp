@@ -1,5 +1,6 @@
 /// \file
-/// From what was written to a Config: declarations chosen, values checked, defaults and rules applied.
+/// From what was written to a Config: declarations chosen, values checked, defaults and rules
+/// applied.
 #pragma once
 
 #include <map>
@@ -37,7 +38,7 @@ class ConfigBuilder {
   /// One key of the result.
   struct Slot {
     std::string section;
-    Param param;                   // the declaration in force
+    Param param;                    // the declaration in force
     const HostKey* host = nullptr;  // null: only a plugin declares it
     std::string owner;
     std::string needed_by;  // the plugin that cannot do without it
@@ -57,7 +58,10 @@ class ConfigBuilder {
   void choose_precision();
   void choose_distributed();
   const PluginDeclaration* look_up(int kind, const std::string& name, const std::string& path);
-  void choose(const std::string& section, int kind, const std::string& name, const std::string& path);
+  void choose(const std::string& section,
+              int kind,
+              const std::string& name,
+              const std::string& path);
   /// As choose, but its absence is somebody else's message.
   void choose_if_found(const std::string& section, int kind, const std::string& name);
   /// The checked value of a host key before its section is built: the user's, else the default.
@@ -75,13 +79,17 @@ class ConfigBuilder {
   void check_required(const std::string& section);
   void warn_unread(const Slot& slot);
   bool all_found(const std::string& section) const;
-  const Param* declared(const std::string& section, const std::string& key, std::string* owner) const;
+  const Param* declared(const std::string& section,
+                        const std::string& key,
+                        std::string* owner) const;
 
   // builder_sinks.cpp
   void build_sinks();
   Value build_sink(const Node& node, size_t index);
   void build_implied_sink();
-  Value sink_section(const PluginDeclaration& sink, const Node* keys, const std::string& path,
+  Value sink_section(const PluginDeclaration& sink,
+                     const Node* keys,
+                     const std::string& path,
                      const Location& at);
 
   // derive.cpp: values that follow from others

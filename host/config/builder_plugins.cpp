@@ -38,12 +38,13 @@ void ConfigBuilder::choose_plugins() {
   choose_distributed();
 }
 
-const PluginDeclaration* ConfigBuilder::look_up(int kind, const std::string& name,
+const PluginDeclaration* ConfigBuilder::look_up(int kind,
+                                                const std::string& name,
                                                 const std::string& path) {
   if (const PluginDeclaration* found = catalog_.find(kind, name)) return found;
   std::vector<std::string> names = catalog_.names(kind);
-  std::string message = path + ": " + kind_word(kind) + " plugin " + name + " not found, installed: " +
-                        (names.empty() ? "none" : join(names));
+  std::string message = path + ": " + kind_word(kind) + " plugin " + name +
+                        " not found, installed: " + (names.empty() ? "none" : join(names));
   std::vector<std::string> words = names;
   if (kind == STC_KIND_PRECISION) words.insert(words.end(), {"auto", "bf16", "fp16", "fp32"});
   if (kind == STC_KIND_COORDINATOR) words.insert(words.end(), {"dumb_diloco", "single"});
@@ -57,7 +58,9 @@ const PluginDeclaration* ConfigBuilder::look_up(int kind, const std::string& nam
   return nullptr;
 }
 
-void ConfigBuilder::choose(const std::string& section, int kind, const std::string& name,
+void ConfigBuilder::choose(const std::string& section,
+                           int kind,
+                           const std::string& name,
                            const std::string& path) {
   chosen_[section].push_back({kind, name, look_up(kind, name, path)});
 }
@@ -94,12 +97,14 @@ void ConfigBuilder::choose_data() {
   } else if (!peek_word("data", "text_path").empty()) {
     choose("data", STC_KIND_DATASET, "text", "data.text_path");
     if (!peek_word("data", "dataset").empty()) {
-      warn("data.dataset: ignored, data.text_path comes first", "keep one of the two",
+      warn("data.dataset: ignored, data.text_path comes first",
+           "keep one of the two",
            place("data", "dataset"));
     }
   } else if (!peek_word("data", "dataset").empty()) {
     // Its absence is reported by the key itself (later.cpp).
-    chosen_["data"].push_back({STC_KIND_DATASET, "tokens", catalog_.find(STC_KIND_DATASET, "tokens")});
+    chosen_["data"].push_back(
+        {STC_KIND_DATASET, "tokens", catalog_.find(STC_KIND_DATASET, "tokens")});
   } else if (peek("data", "synthetic") == Value(true)) {
     choose("data", STC_KIND_DATASET, "synthetic", "data.synthetic");
   } else {

@@ -24,7 +24,8 @@ void ConfigBuilder::build_section(const std::string& section) {
   check_required(section);
 }
 
-const Param* ConfigBuilder::declared(const std::string& section, const std::string& key,
+const Param* ConfigBuilder::declared(const std::string& section,
+                                     const std::string& key,
                                      std::string* owner) const {
   auto plugins = chosen_.find(section);
   if (plugins == chosen_.end()) return nullptr;
@@ -88,7 +89,8 @@ void ConfigBuilder::add_slots(const std::string& section) {
 bool ConfigBuilder::all_found(const std::string& section) const {
   auto plugins = chosen_.find(section);
   if (plugins == chosen_.end()) return false;
-  return std::all_of(plugins->second.begin(), plugins->second.end(),
+  return std::all_of(plugins->second.begin(),
+                     plugins->second.end(),
                      [](const ChosenPlugin& plugin) { return plugin.declaration != nullptr; });
 }
 
@@ -127,9 +129,10 @@ void ConfigBuilder::check_by_plugins(const Slot& slot, const Given& given) const
 void ConfigBuilder::read_value(Slot& slot, const Given& given) {
   bool secret = (slot.param.flags & STC_PARAM_SECRET) != 0;
   if (secret && given.origin.source == Origin::Source::kFlag) {
-    throw ConfigError("--set " + slot.path() + ": a secret cannot be given on the command line",
-                      "every user of the machine can read it there; use the environment or the file",
-                      given.origin.at);
+    throw ConfigError(
+        "--set " + slot.path() + ": a secret cannot be given on the command line",
+        "every user of the machine can read it there; use the environment or the file",
+        given.origin.at);
   }
   bool by_host = slot.host != nullptr && slot.owner == "stc";
   std::optional<Value> value = by_host ? check_value(*slot.host, *given.value)
@@ -151,7 +154,9 @@ void ConfigBuilder::warn_unread(const Slot& slot) {
   if (!shared || slot.owner != "stc" || !slot.given() || !all_found(slot.section)) return;
   if (slot.value.is_null() || slot.value == Value(false)) return;
   const ChosenPlugin& plugin = chosen_.at(slot.section).front();
-  warn(slot.path() + ": has no effect, " + owner_of(plugin) + " does not read it", {}, slot.origin.at);
+  warn(slot.path() + ": has no effect, " + owner_of(plugin) + " does not read it",
+       {},
+       slot.origin.at);
 }
 
 void ConfigBuilder::check_required(const std::string& section) {
@@ -159,7 +164,8 @@ void ConfigBuilder::check_required(const std::string& section) {
     bool missing = slot.section == section && !slot.needed_by.empty() && slot.value.is_null();
     if (!missing) continue;
     throw ConfigError(slot.path() + ": missing, " + slot.needed_by + " needs it: " + slot.param.doc,
-                      "add " + slot.param.name + " to section " + section, raw_.section(section).at);
+                      "add " + slot.param.name + " to section " + section,
+                      raw_.section(section).at);
   }
 }
 

@@ -22,16 +22,18 @@ std::string name_of(const Node& node, const std::string& path) {
   }
   bool word = name != nullptr && name->kind == Node::Kind::kScalar && !is_null(*name);
   if (!word) {
-    throw ConfigError(path + ": got " + show(node) + ", expected a sink's name or {name, ...keys}", {},
-                      node.at);
+    throw ConfigError(
+        path + ": got " + show(node) + ", expected a sink's name or {name, ...keys}", {}, node.at);
   }
   return name->text;
 }
 
 }  // namespace
 
-Value ConfigBuilder::sink_section(const PluginDeclaration& sink, const Node* keys,
-                                  const std::string& path, const Location& at) {
+Value ConfigBuilder::sink_section(const PluginDeclaration& sink,
+                                  const Node* keys,
+                                  const std::string& path,
+                                  const Location& at) {
   std::vector<std::string> names{"name"};
   for (const Param& param : sink.params) names.push_back(param.name);
   for (size_t i = 0; keys != nullptr && i < keys->entries.size(); ++i) {
@@ -47,7 +49,8 @@ Value ConfigBuilder::sink_section(const PluginDeclaration& sink, const Node* key
     std::optional<Value> value;
     if (entry != nullptr) value = check_value(param, *entry->value, key_path);
     if (!value && (param.flags & STC_PARAM_REQUIRED) != 0) {
-      throw ConfigError(key_path + ": missing, sink " + sink.name + " needs it: " + param.doc, {}, at);
+      throw ConfigError(
+          key_path + ": missing, sink " + sink.name + " needs it: " + param.doc, {}, at);
     }
     section[param.name] = as_declared(param, value ? *value : default_value(param, key_path));
   }
@@ -72,9 +75,10 @@ Value ConfigBuilder::build_sink(const Node& node, size_t index) {
   for (const Param& param : sink->params) {
     const Node::Entry* entry = keys != nullptr ? find_entry(*keys, param.name) : nullptr;
     if (by_flag && entry != nullptr && (param.flags & STC_PARAM_SECRET) != 0) {
-      throw ConfigError("--set logging.sinks: a secret cannot be given on the command line",
-                        "every user of the machine can read it there; use the environment or the file",
-                        slot(kSinks).origin.at);
+      throw ConfigError(
+          "--set logging.sinks: a secret cannot be given on the command line",
+          "every user of the machine can read it there; use the environment or the file",
+          slot(kSinks).origin.at);
     }
     Origin origin;
     if (entry != nullptr && !is_null(*entry->value)) {

@@ -12,7 +12,9 @@ namespace {
 
 using Form = HostKey::Form;
 
-bool is_plain(const Node& node) { return node.kind == Node::Kind::kScalar && !node.quoted; }
+bool is_plain(const Node& node) {
+  return node.kind == Node::Kind::kScalar && !node.quoted;
+}
 
 bool is_plain(const Node& node, PlainKind kind) {
   return is_plain(node) && classify_plain(node.text) == kind;
@@ -32,10 +34,12 @@ std::string range_or(const Param& param, const std::string& otherwise) {
 
 bool in_range(const Param& param, double value) {
   if (param.flags & STC_PARAM_HAS_MIN) {
-    if (param.flags & STC_PARAM_MIN_EXCLUSIVE ? value <= param.min : value < param.min) return false;
+    if (param.flags & STC_PARAM_MIN_EXCLUSIVE ? value <= param.min : value < param.min)
+      return false;
   }
   if (param.flags & STC_PARAM_HAS_MAX) {
-    if (param.flags & STC_PARAM_MAX_EXCLUSIVE ? value >= param.max : value > param.max) return false;
+    if (param.flags & STC_PARAM_MAX_EXCLUSIVE ? value >= param.max : value > param.max)
+      return false;
   }
   return true;
 }
@@ -43,7 +47,8 @@ bool in_range(const Param& param, double value) {
 Value check_int(const Param& param, const Node& node, const std::string& path) {
   if (!is_plain(node, PlainKind::kInteger)) {
     std::string hint = quotes_hint(node);
-    if (is_plain(node, PlainKind::kFloat)) hint = "write a whole number without a point or exponent";
+    if (is_plain(node, PlainKind::kFloat))
+      hint = "write a whole number without a point or exponent";
     fail_value(param, node, path, allowed(param), hint);
   }
   std::optional<Value> value = parse_integer(node.text);
@@ -126,16 +131,17 @@ Value check_object(const Param& param, const Node& node, const std::string& path
   for (const Node::Entry& entry : node.entries) {
     if (known.empty() || std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
     std::optional<std::string> close = nearest(entry.key, known);
-    throw ConfigError(path + "." + entry.key + ": unknown key",
-                      close ? "nearest key is " + path + "." + *close
-                            : "known keys are " + join(known),
-                      entry.at);
+    throw ConfigError(
+        path + "." + entry.key + ": unknown key",
+        close ? "nearest key is " + path + "." + *close : "known keys are " + join(known),
+        entry.at);
   }
   return to_value(node);
 }
 
 bool has_words(const Param& param) {
-  return (param.type == STC_PARAM_INT || param.type == STC_PARAM_BOOL) && !param.enum_values.empty();
+  return (param.type == STC_PARAM_INT || param.type == STC_PARAM_BOOL) &&
+         !param.enum_values.empty();
 }
 
 Value check_present(const Param& param, const Node& node, const std::string& path) {
@@ -247,8 +253,11 @@ bool is_path_safe(std::string_view name) {
   });
 }
 
-void fail_value(const Param& param, const Node& node, const std::string& path,
-                const std::string& expected, std::string hint) {
+void fail_value(const Param& param,
+                const Node& node,
+                const std::string& path,
+                const std::string& expected,
+                std::string hint) {
   std::string found = param.flags & STC_PARAM_SECRET ? "<redacted>" : show(node);
   throw ConfigError(path + ": got " + found + ", expected " + expected, std::move(hint), node.at);
 }
@@ -300,8 +309,10 @@ Value default_value(const Param& param, const std::string& path) {
   if (!param.default_text) return nullptr;
   std::string text = *param.default_text;
   NodePtr node;
-  bool is_text = param.type == STC_PARAM_STRING || param.type == STC_PARAM_PATH || param.type == STC_PARAM_ENUM;
-  bool structured = !text.empty() && std::string_view("[{\"'").find(text[0]) != std::string_view::npos;
+  bool is_text = param.type == STC_PARAM_STRING || param.type == STC_PARAM_PATH ||
+                 param.type == STC_PARAM_ENUM;
+  bool structured =
+      !text.empty() && std::string_view("[{\"'").find(text[0]) != std::string_view::npos;
   Location at{"the default of " + path, 0, 0};
   node = structured ? read_yaml(text, at.file) : make_scalar(text, is_text, at);
   if (param.type == STC_PARAM_OBJECT) return to_value(*node);

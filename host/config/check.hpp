@@ -26,10 +26,14 @@ Value default_value(const Param& param, const std::string& path);
 /// As a plugin reads it: integers of float keys become doubles, seeds above int64 wrap.
 Value as_declared(const Param& param, Value value);
 
-/// A name that may become a folder: not blank, not . or .., no slash, backslash or control character.
+/// A name that may become a folder: not blank, not . or .., no slash, backslash or control
+/// character.
 bool is_path_safe(std::string_view name);
 
-[[noreturn]] void fail_value(const Param& param, const Node& node, const std::string& path,
-                             const std::string& expected, std::string hint = {});
+[[noreturn]] void fail_value(const Param& param,
+                             const Node& node,
+                             const std::string& path,
+                             const std::string& expected,
+                             std::string hint = {});
 
 }  // namespace stc::host

@@ -4,12 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "host/config/declaration.hpp"
 #include "host/errors/error.hpp"
@@ -23,8 +22,9 @@ using Value = nlohmann::ordered_json;
 struct Origin {
   enum class Source { kDefault, kFile, kAlias, kFlag, kDerived };
   Source source = Source::kDefault;
-  Location at;      // kFile and kAlias
-  std::string via;  // alias or flag as written ("max_steps", "--set optimizer.lr"), or the rule (kDerived)
+  Location at;  // kFile and kAlias
+  std::string
+      via;  // alias or flag as written ("max_steps", "--set optimizer.lr"), or the rule (kDerived)
 };
 
 /// A key as `explain` prints it.
@@ -54,11 +54,11 @@ enum class Depth {
 };
 
 struct LoadRequest {
-  std::string path;                    // .yaml and .yml are YAML, anything else is JSON
-  std::vector<std::string> sets;       // "optimizer.lr=0.01", in order; the same key twice is an error
-  std::optional<bool> resume;          // --resume
-  std::optional<std::string> device;   // --device
-  std::optional<int64_t> max_steps;    // --max-steps
+  std::string path;               // .yaml and .yml are YAML, anything else is JSON
+  std::vector<std::string> sets;  // "optimizer.lr=0.01", in order; the same key twice is an error
+  std::optional<bool> resume;     // --resume
+  std::optional<std::string> device;      // --device
+  std::optional<int64_t> max_steps;       // --max-steps
   std::optional<std::string> output_dir;  // --output-dir
   Depth depth = Depth::kRun;
 };
@@ -75,10 +75,11 @@ class Config {
   Location where(std::string_view dotted) const;
   const std::vector<KeyInfo>& keys() const { return keys_; }
   const std::vector<Warning>& warnings() const { return warnings_; }
-  /// What a plugin is created with: the keys that it declares, and no others. Each is the user's value,
-  /// else the plugin's own default; numbers of float keys are doubles. In section data, vocab_size is
-  /// model.vocab_size, block_size falls back to model.max_seq_len and seed to run.seed. The optimizer
-  /// plugin cautious gets the whole section, for the optimizer that it wraps.
+  /// What a plugin is created with: the keys that it declares, and no others. Each is the user's
+  /// value, else the plugin's own default; numbers of float keys are doubles. In section data,
+  /// vocab_size is model.vocab_size, block_size falls back to model.max_seq_len and seed to
+  /// run.seed. The optimizer plugin cautious gets the whole section, for the optimizer that it
+  /// wraps.
   Value plugin_section(const PluginDeclaration& plugin, std::string_view section) const;
   /// All sinks of the run, those of logging.json_file first.
   const std::vector<SinkSection>& sinks() const { return sinks_; }
@@ -102,7 +103,8 @@ Config load_config(const LoadRequest& request, PluginCatalog& catalog);
 /// Checks a stored resolved configuration again (a checkpoint's), with overrides; for `generate`.
 Config config_from_value(const Value& resolved, PluginCatalog& catalog);
 
-/// Printers of `validate`: as YAML or as JSON (2 spaces), secrets redacted, numbers shortest round-trip.
+/// Printers of `validate`: as YAML or as JSON (2 spaces), secrets redacted, numbers shortest
+/// round-trip.
 std::string to_yaml(const Value& value);
 std::string to_json(const Value& value);
 

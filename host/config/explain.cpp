@@ -47,15 +47,17 @@ std::string default_text(const Param& param) {
 /// What may be written: "float > 0", "cosine or constant", "int in [1, 8]".
 std::string accepted(const Param& param) {
   if (param.type == STC_PARAM_ENUM) return allowed(param);
-  std::string text = type_name(param);
+  Param given = param;
+  given.flags &= ~static_cast<unsigned>(STC_PARAM_NULLABLE);
+  std::string text = type_name(given);
   std::string range = range_text(param);
-  return range.empty() ? text : text + " " + range;
+  if (!range.empty()) text += " " + range;
+  return param.flags & STC_PARAM_NULLABLE ? text + ", or null" : text;
 }
 
-std::string shown_value(const Value& root, const KeyInfo& key, const Config& config) {
+std::string shown_value(const KeyInfo& key, const Config& config) {
   bool secret = (key.param.flags & STC_PARAM_SECRET) != 0;
   if (secret && !config.at(key.path).is_null()) return "<redacted>";
-  (void)root;
   std::string yaml = to_yaml(Value{{"v", Value::array({config.at(key.path)})}});
   return yaml.substr(4, yaml.size() - 6);
 }
@@ -63,7 +65,7 @@ std::string shown_value(const Value& root, const KeyInfo& key, const Config& con
 std::string as_text(const Config& config, const std::vector<const KeyInfo*>& keys) {
   std::string out;
   for (const KeyInfo* key : keys) {
-    out += key->path + ": " + shown_value(config.root(), *key, config) + "\n";
+    out += key->path + ": " + shown_value(*key, config) + "\n";
     out += "    " + key->param.doc + "\n";
     out += "    " + accepted(key->param) + "; default " + default_text(key->param) + "\n";
     out += "    origin: " + origin_text(key->origin);
@@ -89,13 +91,14 @@ const char* source_word(Origin::Source source) {
   return "default";
 }
 
-Value as_object(const Value& redacted_root, const Config& config, const KeyInfo& key) {
+Value as_object(const Config& config, const KeyInfo& key) {
   Value out = Value::object();
   bool secret = (key.param.flags & STC_PARAM_SECRET) != 0;
-  (void)redacted_root;
   out["key"] = key.path;
-  out["value"] = secret && !config.at(key.path).is_null() ? Value("<redacted>") : config.at(key.path);
-  out["default"] = key.param.flags & STC_PARAM_REQUIRED ? Value() : default_value(key.param, key.path);
+  out["value"] =
+      secret && !config.at(key.path).is_null() ? Value("<redacted>") : config.at(key.path);
+  out["default"] =
+      key.param.flags & STC_PARAM_REQUIRED ? Value() : default_value(key.param, key.path);
   out["required"] = (key.param.flags & STC_PARAM_REQUIRED) != 0;
   out["type"] = type_name(key.param);
   out["range"] = range_text(key.param);
@@ -150,12 +153,14 @@ std::string origin_text(const Origin& origin) {
   return "default";
 }
 
-std::string explain_keys(const Config& config, const std::string& selection, const std::string& format) {
+std::string explain_keys(const Config& config,
+                         const std::string& selection,
+                         const std::string& format) {
   std::vector<const KeyInfo*> keys = select(config, selection);
   if (format == "markdown") return as_markdown(keys);
   if (format == "text") return as_text(config, keys);
   Value list = Value::array();
-  for (const KeyInfo* key : keys) list.push_back(as_object(config.root(), config, *key));
+  for (const KeyInfo* key : keys) list.push_back(as_object(config, *key));
   return to_json(list) + "\n";
 }
 

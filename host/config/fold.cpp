@@ -49,7 +49,8 @@ class Folder {
         throw ConfigError("distributed: given twice, as " + first->key + " on line " +
                               std::to_string(first->at.line) + " and as " + entry.key +
                               " on line " + std::to_string(entry.at.line),
-                          "keep one of the two", entry.at);
+                          "keep one of the two",
+                          entry.at);
       }
       first = &entry;
     }
@@ -74,9 +75,9 @@ class Folder {
     }
     bool moved = name != entry.key;
     for (const Node::Entry& key : node.entries) {
-      section.keys.push_back(
-          given_from(key, moved ? Origin::Source::kAlias : Origin::Source::kFile,
-                     moved ? entry.key + "." + key.key : ""));
+      section.keys.push_back(given_from(key,
+                                        moved ? Origin::Source::kAlias : Origin::Source::kFile,
+                                        moved ? entry.key + "." + key.key : ""));
     }
   }
 
@@ -101,7 +102,8 @@ class Folder {
       warnings_.push_back({"run." + entry.key + ": " + show(*inner->value) + " on line " +
                                std::to_string(inner->key_at.line) + " is ignored, the root's " +
                                entry.key + ": " + show(*entry.value) + " wins",
-                           "keep one of the two", inner->origin.at});
+                           "keep one of the two",
+                           inner->origin.at});
     }
     raw_.set("run", given_from(entry, Origin::Source::kAlias, entry.key));
   }
@@ -112,9 +114,9 @@ class Folder {
     if (inner != nullptr && to_value(*inner->value) != to_value(*entry.value)) {
       throw ConfigError("optimizer." + entry.key + ": conflicting values, " + show(*entry.value) +
                             " on line " + std::to_string(entry.at.line) + " and " +
-                            show(*inner->value) + " on line " +
-                            std::to_string(inner->key_at.line),
-                        "keep one of the two", entry.value->at);
+                            show(*inner->value) + " on line " + std::to_string(inner->key_at.line),
+                        "keep one of the two",
+                        entry.value->at);
     }
     raw_.set("optimizer", given_from(entry, Origin::Source::kAlias, entry.key));
   }
@@ -177,8 +179,10 @@ std::vector<std::string> root_words() {
   return words;
 }
 
-void fail_unknown(const std::string& section, const std::string& key,
-                  const std::vector<std::string>& known, const Location& at,
+void fail_unknown(const std::string& section,
+                  const std::string& key,
+                  const std::vector<std::string>& known,
+                  const Location& at,
                   const std::string& note) {
   std::string prefix = section.empty() ? "" : section + ".";
   std::string hint;

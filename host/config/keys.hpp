@@ -10,8 +10,8 @@
 
 namespace stc::host {
 
-/// One key. Beyond Param: an INT or BOOL key with enum_values accepts those words too; an OBJECT key
-/// with enum_values accepts only those sub-keys.
+/// One key. Beyond Param: an INT or BOOL key with enum_values accepts those words too; an OBJECT
+/// key with enum_values accepts only those sub-keys.
 struct HostKey {
   /// How a value is read where the type does not say it all.
   enum class Form {
@@ -29,7 +29,7 @@ struct HostKey {
 
   std::string section;  // "" for the root
   Param param;
-  bool in_2_0_0 = false;    // printed first, and a warning rather than an error where nobody reads it
+  bool in_2_0_0 = false;  // printed first, and a warning rather than an error where nobody reads it
   bool host_reads = false;  // of the sections that a plugin shares
   Form form = Form::kPlain;
   /// Letter case of words: folded before checking.
@@ -49,7 +49,8 @@ const std::vector<HostKey>& host_keys();
 const HostKey* find_host_key(std::string_view section, std::string_view name);
 /// As it is written in messages: "int", "list of floats", "bool or auto".
 std::string type_name(const Param& param);
-/// What the value may be: "an integer > 0", "a number in [0, 1)", "cosine or constant"; for messages.
+/// What the value may be: "an integer > 0", "a number in [0, 1)", "cosine or constant"; for
+/// messages.
 std::string allowed(const Param& param);
 /// The range alone: "> 0", "0 <= x < 1"; "" when there is none.
 std::string range_text(const Param& param);

@@ -5,7 +5,9 @@
 namespace stc::host {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
 
 /// Keys are short; a pasted line of text is compared by its start.
 constexpr size_t kLongest = 64;

@@ -9,8 +9,8 @@
 
 namespace stc::host {
 
-/// Edits (insert, delete, replace, swap of neighbours) that turn \p a into \p b, letter case ignored.
-/// Source: Damerau-Levenshtein, the optimal string alignment form.
+/// Edits (insert, delete, replace, swap of neighbours) that turn \p a into \p b, letter case
+/// ignored. Source: Damerau-Levenshtein, the optimal string alignment form.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The word with the smallest distance, if it is close enough to be a slip: at most 2 edits, or a

@@ -25,9 +25,9 @@ struct Node {
   };
 
   Kind kind = Kind::kScalar;
-  std::string text;     // kScalar: as written, without quotes; "" or ~ plain is null
-  bool quoted = false;  // kScalar: a string whatever it looks like
-  Location at;          // of the value
+  std::string text;            // kScalar: as written, without quotes; "" or ~ plain is null
+  bool quoted = false;         // kScalar: a string whatever it looks like
+  Location at;                 // of the value
   std::vector<NodePtr> items;  // kList
   std::vector<Entry> entries;  // kMap, keys unique, merges done
   uint64_t size = 1;           // nodes of the expanded tree, itself included
@@ -37,10 +37,12 @@ struct Node {
 bool is_null(const Node& node);
 const Node::Entry* find_entry(const Node& map, const std::string& key);
 
-/// The value as a message shows it: `0.1`, `"false"`, `[1, 2]`, `{a: 1}`, `null`; cut at 60 characters.
+/// The value as a message shows it: `0.1`, `"false"`, `[1, 2]`, `{a: 1}`, `null`; cut at 60
+/// characters.
 std::string show(const Node& node);
 
-/// Numbers, booleans and null become what they look like unless quoted; integers are exact up to 64 bits.
+/// Numbers, booleans and null become what they look like unless quoted; integers are exact up to 64
+/// bits.
 Value to_value(const Node& node);
 
 /// The reverse, for values that come from a stored configuration. \p at is given to every node.

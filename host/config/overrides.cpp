@@ -41,7 +41,8 @@ Target resolve(const std::string& path, const Location& at) {
   if (find_host_key("", path) != nullptr) return {"", path};
   if (path.empty() || !contains(root_words(), path)) fail_unknown("", path, root_words(), at);
   throw ConfigError("--set " + path + ": names a section, expected one of its keys",
-                    "write --set " + path + ".<key>=<value>", at);
+                    "write --set " + path + ".<key>=<value>",
+                    at);
 }
 
 class Overrides {
@@ -56,14 +57,16 @@ class Overrides {
     Location at{"--set " + path, 0, 0};
     if (equals == std::string::npos) {
       throw ConfigError("--set " + path + ": has no value, expected key=value",
-                        "write --set " + path + "=<value>", at);
+                        "write --set " + path + "=<value>",
+                        at);
     }
     Target target = resolve(path, at);
     const HostKey* key = find_host_key(target.section, target.key);
     if (key != nullptr && (key->param.flags & STC_PARAM_SECRET) != 0) {
-      throw ConfigError("--set " + path + ": a secret cannot be given on the command line",
-                        "every user of the machine can read it there; use the environment or the file",
-                        at);
+      throw ConfigError(
+          "--set " + path + ": a secret cannot be given on the command line",
+          "every user of the machine can read it there; use the environment or the file",
+          at);
     }
     NodePtr value = parse_override(text.substr(equals + 1), at);
     apply(target, std::move(value), at);
@@ -89,7 +92,8 @@ class Overrides {
     if (!added) {
       throw ConfigError(target.path() + ": given twice on the command line, by " + known->second +
                             " and by " + at.file,
-                        "keep one of the two", at);
+                        "keep one of the two",
+                        at);
     }
     raw_.set(target.section,
              {target.key, std::move(value), at, {Origin::Source::kFlag, at, at.file}});
@@ -104,8 +108,8 @@ class Overrides {
 NodePtr parse_override(const std::string& text, const Location& at) {
   size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string::npos) {
-    throw ConfigError(at.file + ": has no value, expected key=value",
-                      "write null for the default", at);
+    throw ConfigError(
+        at.file + ": has no value, expected key=value", "write null for the default", at);
   }
   std::string word = text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
   if (std::string_view("[{\"'").find(word[0]) != std::string_view::npos) {
@@ -113,7 +117,8 @@ NodePtr parse_override(const std::string& text, const Location& at) {
   }
   if (std::optional<std::string> reason = ambiguity(word)) {
     throw ConfigError(at.file + ": got " + word + ", which is ambiguous: " + *reason,
-                      "write the decimal number, or quote it if it is a string", at);
+                      "write the decimal number, or quote it if it is a string",
+                      at);
   }
   return make_scalar(word, false, at);
 }

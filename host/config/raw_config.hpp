@@ -1,5 +1,6 @@
 /// \file
-/// What was written, by section and key: the file after aliases and shorthands, under the command line.
+/// What was written, by section and key: the file after aliases and shorthands, under the command
+/// line.
 #pragma once
 
 #include <map>
@@ -52,8 +53,10 @@ NodePtr parse_override(const std::string& text, const Location& at);
 
 /// `<section>.<key>: unknown key` with the nearest of \p known (names within the section), or a key
 /// of that name elsewhere.
-[[noreturn]] void fail_unknown(const std::string& section, const std::string& key,
-                               const std::vector<std::string>& known, const Location& at,
+[[noreturn]] void fail_unknown(const std::string& section,
+                               const std::string& key,
+                               const std::vector<std::string>& known,
+                               const Location& at,
                                const std::string& note = {});
 
 /// Words that may stand at the root of a run file.

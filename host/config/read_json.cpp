@@ -1,12 +1,11 @@
 // JSON with places: nlohmann's parser decides what is valid, a walker beside it tells where each
 // token starts. The walker may be this simple because it only ever sees tokens that were accepted.
 
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "host/config/document.hpp"
 #include "host/config/source_text.hpp"
@@ -81,18 +80,21 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     if (!added) {
       throw ConfigError(path_to(value) + ": given twice, on line " + std::to_string(known->second) +
                             " and on line " + std::to_string(at.line),
-                        "keep one of the two", at);
+                        "keep one of the two",
+                        at);
     }
     level.node->entries.push_back({value, at, nullptr});
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string& token,
+  bool parse_error(std::size_t position,
+                   const std::string& token,
                    const nlohmann::detail::exception& error) override {
     size_t byte = position > 0 ? position - 1 : 0;
     if (error.id == 406) {  // out_of_range: the position is the end of the number
       byte = byte + 1 >= token.size() ? byte + 1 - token.size() : 0;
-      throw ConfigError(source_.file() + ": " + token + " is outside the range of a double", {},
+      throw ConfigError(source_.file() + ": " + token + " is outside the range of a double",
+                        {},
                         source_.at_offset(byte));
     }
     throw ConfigError(source_.file() + ": not valid JSON: " + reason_of(error),
@@ -130,9 +132,8 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   bool open(Node::Kind kind) {
     Location at = source_.at_offset(walker_.next().first);
     if (levels_.size() >= static_cast<size_t>(kMaxDepth)) {
-      throw ConfigError(source_.file() + ": nested deeper than " + std::to_string(kMaxDepth) +
-                            " levels",
-                        {}, at);
+      throw ConfigError(
+          source_.file() + ": nested deeper than " + std::to_string(kMaxDepth) + " levels", {}, at);
     }
     auto node = std::make_shared<Node>();
     node->kind = kind;

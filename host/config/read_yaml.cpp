@@ -57,7 +57,9 @@ class YamlReader : public YAML::EventHandler {
   NodePtr root() const { return root_; }
 
   /// The innermost { or [ that is still open, for the message about a missing end.
-  Location open_collection() const { return levels_.empty() ? Location{} : levels_.back().node->at; }
+  Location open_collection() const {
+    return levels_.empty() ? Location{} : levels_.back().node->at;
+  }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (num_documents_++ == 0) return;
@@ -95,7 +97,9 @@ class YamlReader : public YAML::EventHandler {
     add(node, YAML::NullAnchor);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+  void OnScalar(const YAML::Mark& mark,
+                const std::string& tag,
+                YAML::anchor_t anchor,
                 const std::string& value) override {
     size_t at = offset_of(mark);
     check_indentation(at);
@@ -110,18 +114,23 @@ class YamlReader : public YAML::EventHandler {
         std::string path = path_here();
         throw ConfigError((path.empty() ? source_.file() : path) + ": got " + value +
                               ", which is ambiguous: " + *reason,
-                          "write the decimal number, or quote it if it is a string", node->at);
+                          "write the decimal number, or quote it if it is a string",
+                          node->at);
       }
     }
     add(node, anchor);
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+  void OnSequenceStart(const YAML::Mark& mark,
+                       const std::string& tag,
+                       YAML::anchor_t anchor,
                        YAML::EmitterStyle::value style) override {
     open(Node::Kind::kList, offset_of(mark), tag, anchor, style);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+  void OnMapStart(const YAML::Mark& mark,
+                  const std::string& tag,
+                  YAML::anchor_t anchor,
                   YAML::EmitterStyle::value style) override {
     open(Node::Kind::kMap, offset_of(mark), tag, anchor, style);
   }
@@ -192,7 +201,8 @@ class YamlReader : public YAML::EventHandler {
     }
     if (!level.flow && level.has_key && at == level.key_offset) {
       throw ConfigError(path_here() + ": a colon is missing after the key",
-                        "write \"" + level.key + ":\"", source_.at_offset(at));
+                        "write \"" + level.key + ":\"",
+                        source_.at_offset(at));
     }
   }
 
@@ -204,7 +214,8 @@ class YamlReader : public YAML::EventHandler {
     if (c == '|' || c == '>') return true;
     if (c != '"' && c != '\'') return false;
     if (closing_quote(text, content) == std::string_view::npos) {
-      fail(std::string("the string that starts with ") + c + " is not closed", "add the other quote",
+      fail(std::string("the string that starts with ") + c + " is not closed",
+           "add the other quote",
            content);
     }
     return true;
@@ -225,7 +236,8 @@ class YamlReader : public YAML::EventHandler {
                 (name == "null" && kind == PlainKind::kNull);
     if (!fits) {
       fail("the tag !!" + std::string(name) + " is not supported here",
-           "remove the tag; values are checked by their key", at);
+           "remove the tag; values are checked by their key",
+           at);
     }
     node.quoted = false;
     if (name == "float" && kind == PlainKind::kInteger) {
@@ -233,7 +245,10 @@ class YamlReader : public YAML::EventHandler {
     }
   }
 
-  void open(Node::Kind kind, size_t at, const std::string& tag, YAML::anchor_t anchor,
+  void open(Node::Kind kind,
+            size_t at,
+            const std::string& tag,
+            YAML::anchor_t anchor,
             YAML::EmitterStyle::value style) {
     check_indentation(at);
     const char* own = kind == Node::Kind::kMap ? "map" : "seq";
@@ -286,8 +301,8 @@ class YamlReader : public YAML::EventHandler {
 
   void add_key(Level& level, const Node& node) {
     if (node.kind != Node::Kind::kScalar || is_null(node)) {
-      throw ConfigError(source_.file() + ": got the key " + show(node) + ", expected a word", {},
-                        node.at);
+      throw ConfigError(
+          source_.file() + ": got the key " + show(node) + ", expected a word", {}, node.at);
     }
     level.key = node.text;  // the last one was moved into its entry
     level.key_at = node.at;
@@ -298,7 +313,8 @@ class YamlReader : public YAML::EventHandler {
     if (!added) {
       throw ConfigError(path_here() + ": given twice, on line " + std::to_string(known->second) +
                             " and on line " + std::to_string(node.at.line),
-                        "keep one of the two", node.at);
+                        "keep one of the two",
+                        node.at);
     }
   }
 
@@ -312,8 +328,10 @@ class YamlReader : public YAML::EventHandler {
                   return item->kind == Node::Kind::kMap;
                 });
     if (!maps) {
-      throw ConfigError(path_here() + ": got " + show(*node) + ", expected a mapping or a list of mappings", {},
-                        node->at);
+      throw ConfigError(
+          path_here() + ": got " + show(*node) + ", expected a mapping or a list of mappings",
+          {},
+          node->at);
     }
     level.merges.insert(level.merges.end(), node->items.begin(), node->items.end());
   }
@@ -346,8 +364,9 @@ struct SyntaxFault {
 
 SyntaxFault describe(const std::string& message) {
   if (message == "illegal map value") {
-    return {"a colon stands where no key can be",
-            "quote a value that holds \": \"; check the indentation, and the line above for its colon"};
+    return {
+        "a colon stands where no key can be",
+        "quote a value that holds \": \"; check the indentation, and the line above for its colon"};
   }
   if (message == "end of map not found" || message == "end of sequence not found") {
     return {"this does not continue the lines above",
@@ -379,13 +398,15 @@ bool repair_tab(SourceText& source, const Location& place) {
   throw ConfigError(source.file() + kTabMessage, kTabHint, source.at_offset(start + tab));
 }
 
-[[noreturn]] void rethrow(const YAML::Exception& error, const SourceText& source,
+[[noreturn]] void rethrow(const YAML::Exception& error,
+                          const SourceText& source,
                           const Location& open) {
   if (error.msg.find("flow not found") != std::string::npos && open.known()) {
     throw ConfigError(source.file() + ": the bracket opened here is not closed", {}, open);
   }
   SyntaxFault fault = describe(error.msg);
-  throw ConfigError(source.file() + ": not valid YAML: " + fault.message, fault.hint,
+  throw ConfigError(source.file() + ": not valid YAML: " + fault.message,
+                    fault.hint,
                     source.at_offset(offset_of(error.mark)));
 }
 

@@ -9,8 +9,12 @@
 namespace stc::host {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_digit_or_underscore(char c) { return is_digit(c) || c == '_'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_digit_or_underscore(char c) {
+  return is_digit(c) || c == '_';
+}
 bool is_hex(char c) {
   return is_digit_or_underscore(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
@@ -146,7 +150,9 @@ std::optional<std::string> ambiguity(std::string_view text) {
   return std::nullopt;
 }
 
-bool parse_bool(std::string_view text) { return is_one_of(text, kTrueWords); }
+bool parse_bool(std::string_view text) {
+  return is_one_of(text, kTrueWords);
+}
 
 std::optional<Value> parse_integer(std::string_view text) {
   bool negative = !text.empty() && text.front() == '-';
@@ -157,7 +163,8 @@ std::optional<Value> parse_integer(std::string_view text) {
     digits.erase(0, 2);
   }
   uint64_t magnitude = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
+  auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   constexpr uint64_t kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   if (negative) {

@@ -15,17 +15,17 @@ namespace stc::host {
 struct RunSettings {
   std::string name;
   uint64_t seed = 1234;
-  std::string device;      // auto, cpu, cuda, cuda:1, mps
-  int64_t target_step = 0; // resolved by the precedence of step targets
+  std::string device;       // auto, cpu, cuda, cuda:1, mps
+  int64_t target_step = 0;  // resolved by the precedence of step targets
   std::string output_dir;
-  std::string fast_path;     // auto, off, require
+  std::string fast_path;  // auto, off, require
   std::optional<int64_t> threads;
   std::string loss_average;  // tokens, microbatches
   std::string nan_policy;    // stop, skip, continue
 };
 
 struct DataSettings {
-  std::string plugin;     // chosen by the precedence of sources: text, synthetic, tokens, or data.name
+  std::string plugin;  // chosen by the precedence of sources: text, synthetic, tokens, or data.name
   std::string tokenizer;  // byte
   int64_t block_size = 0;
   int64_t vocab_size = 0;  // of the model

@@ -16,7 +16,9 @@ unsigned char byte_at(std::string_view text, size_t i) {
   return static_cast<unsigned char>(text[i]);
 }
 
-bool is_continuation(unsigned char c) { return (c & 0xC0) == 0x80; }
+bool is_continuation(unsigned char c) {
+  return (c & 0xC0) == 0x80;
+}
 
 /// Length of the well-formed UTF-8 sequence at \p i, or 0. Source: Unicode 15, table 3-7.
 size_t sequence_length(std::string_view text, size_t i) {
@@ -48,7 +50,8 @@ SourceText::SourceText(std::string text, std::string file, Format format)
   if (text_.starts_with(kUtf8Mark)) {
     if (format == Format::kJson) {
       throw ConfigError(file_ + ": starts with a byte-order mark, expected plain UTF-8",
-                        "save the file without a byte-order mark", {file_, 1, 1});
+                        "save the file without a byte-order mark",
+                        {file_, 1, 1});
     }
     text_.erase(0, kUtf8Mark.size());
   }
@@ -73,7 +76,8 @@ void SourceText::refuse_wide_encodings() const {
   }
   if (!found) return;
   throw ConfigError(file_ + ": looks like " + found + ", expected UTF-8",
-                    "save the file as UTF-8", {file_, 1, 1});
+                    "save the file as UTF-8",
+                    {file_, 1, 1});
 }
 
 void SourceText::normalise_line_ends() {
@@ -94,8 +98,8 @@ void SourceText::check_characters(Format format) const {
     size_t length = sequence_length(text_, i);
     unsigned char c = byte_at(text_, i);
     if (length == 0) {
-      throw ConfigError(file_ + ": byte " + hex(c) + " is not UTF-8", "save the file as UTF-8",
-                        at_offset(i));
+      throw ConfigError(
+          file_ + ": byte " + hex(c) + " is not UTF-8", "save the file as UTF-8", at_offset(i));
     }
     bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
     if (control && format == Format::kYaml) {

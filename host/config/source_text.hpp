@@ -17,7 +17,8 @@ class SourceText {
   /// YAML may start with a byte-order mark and holds no control characters. JSON the reverse: its
   /// parser has its own rule for them.
   enum class Format { kYaml, kJson };
-  /// CRLF and lone CR become LF. \throws ConfigError for UTF-16, UTF-32, malformed UTF-8, and the above.
+  /// CRLF and lone CR become LF. \throws ConfigError for UTF-16, UTF-32, malformed UTF-8, and the
+  /// above.
   SourceText(std::string text, std::string file, Format format);
 
   const std::string& text() const { return text_; }

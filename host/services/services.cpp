@@ -111,7 +111,9 @@ struct ServiceFunctions {
     return XXH64(name, std::strlen(name), seed);
   }
   static int32_t cancelled(void* ctx) noexcept {
-    return run(ctx) != nullptr && run(ctx)->cancelled.load(std::memory_order_relaxed) ? 1 : 0;
+    const RunContext* context = run(ctx);
+    if (context == nullptr) return 0;
+    return context->cancelled.load(std::memory_order_relaxed) || context->stop_signal.load() != 0 ? 1 : 0;
   }
   static int32_t compute_dtype(void* ctx) noexcept {
     return run(ctx) != nullptr ? run(ctx)->compute_dtype.load(std::memory_order_relaxed)

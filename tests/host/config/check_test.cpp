@@ -13,36 +13,56 @@ struct ErrorCase {
   std::string yaml;
   std::string rendered;
 };
-std::ostream& operator<<(std::ostream& out, const ErrorCase& sample) { return out << sample.yaml; }
+std::ostream& operator<<(std::ostream& out, const ErrorCase& sample) {
+  return out << sample.yaml;
+}
 
 struct GoodCase {
   std::string yaml;
   std::string path;
   std::string json;
 };
-std::ostream& operator<<(std::ostream& out, const GoodCase& sample) { return out << sample.yaml; }
+std::ostream& operator<<(std::ostream& out, const GoodCase& sample) {
+  return out << sample.yaml;
+}
 
 const std::vector<ErrorCase> kErrors{
-    {"optimizer:\n  lr: -0.1\n", "error: optimizer.lr: got -0.1, expected > 0\n  at run.yaml:2:7\n"},
+    {"optimizer:\n  lr: -0.1\n",
+     "error: optimizer.lr: got -0.1, expected > 0\n  at run.yaml:2:7\n"},
     {"optimizer: {lr: 0}\n", "error: optimizer.lr: got 0, expected > 0\n  at run.yaml:1:17\n"},
-    {"optimizer: {lr: .nan}\n", "error: optimizer.lr: got .nan, expected a finite number > 0\n  at run.yaml:1:17\n"},
-    {"optimizer: {lr: .inf}\n", "error: optimizer.lr: got .inf, expected a finite number > 0\n  at run.yaml:1:17\n"},
-    {"optimizer: {lr: 1e400}\n", "error: optimizer.lr: got 1e400, expected a number in the range of a double\n  at run.yaml:1:17\n"},
+    {"optimizer: {lr: .nan}\n",
+     "error: optimizer.lr: got .nan, expected a finite number > 0\n  at run.yaml:1:17\n"},
+    {"optimizer: {lr: .inf}\n",
+     "error: optimizer.lr: got .inf, expected a finite number > 0\n  at run.yaml:1:17\n"},
+    {"optimizer: {lr: 1e400}\n",
+     "error: optimizer.lr: got 1e400, expected a number in the range of a double\n  at "
+     "run.yaml:1:17\n"},
     {"optimizer: {lr: \"0.1\"}\n",
-     "error: optimizer.lr: got \"0.1\", expected a number > 0\n  at run.yaml:1:17\n  hint: remove the quotes\n"},
-    {"optimizer: {lr: abc}\n", "error: optimizer.lr: got abc, expected a number > 0\n  at run.yaml:1:17\n"},
-    {"optimizer: {lr: [1, 2]}\n", "error: optimizer.lr: got [1, 2], expected a number > 0\n  at run.yaml:1:17\n"},
-    {"optimizer:\n  lr: 0,1\n", "error: optimizer.lr: got 0,1, expected a number > 0\n  at run.yaml:2:7\n"},
+     "error: optimizer.lr: got \"0.1\", expected a number > 0\n  at run.yaml:1:17\n  hint: remove "
+     "the quotes\n"},
+    {"optimizer: {lr: abc}\n",
+     "error: optimizer.lr: got abc, expected a number > 0\n  at run.yaml:1:17\n"},
+    {"optimizer: {lr: [1, 2]}\n",
+     "error: optimizer.lr: got [1, 2], expected a number > 0\n  at run.yaml:1:17\n"},
+    {"optimizer:\n  lr: 0,1\n",
+     "error: optimizer.lr: got 0,1, expected a number > 0\n  at run.yaml:2:7\n"},
     {"optimizer: {zzzzzzzzzz: 1}\n",
-     "error: optimizer.zzzzzzzzzz: unknown key\n  at run.yaml:1:13\n  hint: known keys of optimizer are name, lr, "},
+     "error: optimizer.zzzzzzzzzz: unknown key\n  at run.yaml:1:13\n  hint: known keys of "
+     "optimizer are name, lr, "},
     {"optimizer: {weigth_decay: 0.1}\n",
-     "error: optimizer.weigth_decay: unknown key\n  at run.yaml:1:13\n  hint: nearest key is optimizer.weight_decay\n"},
-    {"run: {lr: 0.1}\n", "error: run.lr: unknown key\n  at run.yaml:1:7\n  hint: nearest key is optimizer.lr\n"},
-    {"lr: 0.1\n", "error: lr: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer.lr\n"},
+     "error: optimizer.weigth_decay: unknown key\n  at run.yaml:1:13\n  hint: nearest key is "
+     "optimizer.weight_decay\n"},
+    {"run: {lr: 0.1}\n",
+     "error: run.lr: unknown key\n  at run.yaml:1:7\n  hint: nearest key is optimizer.lr\n"},
+    {"lr: 0.1\n",
+     "error: lr: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer.lr\n"},
     {"optimizer.lr: 0.1\n",
-     "error: optimizer.lr: unknown key\n  at run.yaml:1:1\n  hint: write it nested: optimizer: {lr: ...}\n"},
-    {"optimiser: {lr: 0.1}\n", "error: optimiser: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer\n"},
-    {"zzzzzzzzzz: 1\n", "error: zzzzzzzzzz: unknown key\n  at run.yaml:1:1\n  hint: known keys are run, model, "},
+     "error: optimizer.lr: unknown key\n  at run.yaml:1:1\n  hint: write it nested: optimizer: "
+     "{lr: ...}\n"},
+    {"optimiser: {lr: 0.1}\n",
+     "error: optimiser: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer\n"},
+    {"zzzzzzzzzz: 1\n",
+     "error: zzzzzzzzzz: unknown key\n  at run.yaml:1:1\n  hint: known keys are run, model, "},
     {"run: {max_steps: -1}\n", "error: run.max_steps: got -1, expected > 0\n  at run.yaml:1:18\n"},
     {"run: {max_steps: 0}\n", "error: run.max_steps: got 0, expected > 0\n  at run.yaml:1:18\n"},
     {"run: {max_steps: 10.0}\n",
@@ -51,52 +71,77 @@ const std::vector<ErrorCase> kErrors{
     {"run: {max_steps: 99999999999999999999}\n",
      "error: run.max_steps: got 99999999999999999999, expected > 0\n  at run.yaml:1:18\n"},
     {"run: {seed: 99999999999999999999}\n",
-     "error: run.seed: got 99999999999999999999, expected an integer of 64 bits\n  at run.yaml:1:13\n"},
+     "error: run.seed: got 99999999999999999999, expected an integer of 64 bits\n  at "
+     "run.yaml:1:13\n"},
     {"run: {seed: 1.5}\n", "error: run.seed: got 1.5, expected an integer\n  at run.yaml:1:13\n"},
-    {"checkpoint: {keep_last: -1}\n", "error: checkpoint.keep_last: got -1, expected > 0\n  at run.yaml:1:25\n"},
-    {"data: {num_workers: -1}\n", "error: data.num_workers: got -1, expected in [0, 1024]\n  at run.yaml:1:21\n"},
+    {"checkpoint: {keep_last: -1}\n",
+     "error: checkpoint.keep_last: got -1, expected > 0\n  at run.yaml:1:25\n"},
+    {"data: {num_workers: -1}\n",
+     "error: data.num_workers: got -1, expected in [0, 1024]\n  at run.yaml:1:21\n"},
     {"model: {vocab_size: 99999999999999999999}\n",
-     "error: model.vocab_size: got 99999999999999999999, expected in [1, 2147483647]\n  at run.yaml:1:21\n"},
+     "error: model.vocab_size: got 99999999999999999999, expected in [1, 2147483647]\n  at "
+     "run.yaml:1:21\n"},
     {"model: {vocab_size: 2147483648}\n",
      "error: model.vocab_size: got 2147483648, expected in [1, 2147483647]\n  at run.yaml:1:21\n"},
     {"model: {tie_weights: \"false\"}\n",
-     "error: model.tie_weights: got \"false\", expected true or false\n  at run.yaml:1:22\n  hint: remove the quotes\n"},
-    {"data: {shuffle: 1}\n", "error: data.shuffle: got 1, expected true or false\n  at run.yaml:1:17\n"},
-    {"data: {shuffle: y}\n", "error: data.shuffle: got y, expected true or false\n  at run.yaml:1:17\n"},
+     "error: model.tie_weights: got \"false\", expected true or false\n  at run.yaml:1:22\n  hint: "
+     "remove the quotes\n"},
+    {"data: {shuffle: 1}\n",
+     "error: data.shuffle: got 1, expected true or false\n  at run.yaml:1:17\n"},
+    {"data: {shuffle: y}\n",
+     "error: data.shuffle: got y, expected true or false\n  at run.yaml:1:17\n"},
     {"run: {name: yes}\n",
-     "error: run.name: got yes, expected a string\n  at run.yaml:1:13\n  hint: quote it: unquoted it is a boolean\n"},
-    {"run: {output_dir: [a]}\n", "error: run.output_dir: got [a], expected a path\n  at run.yaml:1:19\n"},
-    {"run: {device: gpu}\n", "error: run.device: got gpu, expected auto, cpu, cuda, cuda:<n> or mps\n  at run.yaml:1:15\n"},
-    {"run: {device: 'cuda:'}\n", "error: run.device: got \"cuda:\", expected auto, cpu, cuda, cuda:<n> or mps\n  at run.yaml:1:15\n"},
+     "error: run.name: got yes, expected a string\n  at run.yaml:1:13\n  hint: quote it: unquoted "
+     "it is a boolean\n"},
+    {"run: {output_dir: [a]}\n",
+     "error: run.output_dir: got [a], expected a path\n  at run.yaml:1:19\n"},
+    {"run: {device: gpu}\n",
+     "error: run.device: got gpu, expected auto, cpu, cuda, cuda:<n> or mps\n  at run.yaml:1:15\n"},
+    {"run: {device: 'cuda:'}\n",
+     "error: run.device: got \"cuda:\", expected auto, cpu, cuda, cuda:<n> or mps\n  at "
+     "run.yaml:1:15\n"},
     {"scheduler: {name: cosin}\n",
-     "error: scheduler.name: got cosin, expected cosine, constant, linear, inverse_sqrt, wsd or cosine_with_restarts\n"
+     "error: scheduler.name: got cosin, expected cosine, constant, linear, inverse_sqrt, wsd or "
+     "cosine_with_restarts\n"
      "  at run.yaml:1:19\n  hint: nearest is cosine\n"},
-    {"scheduler: {min_lr_ratio: 1.5}\n", "error: scheduler.min_lr_ratio: got 1.5, expected in [0, 1]\n  at run.yaml:1:27\n"},
-    {"precision: {dtype: auto}\n", "error: precision.dtype: got auto, expected bf16, fp16 or fp32\n  at run.yaml:1:20\n"},
-    {"optimizer: {betas: [0.9, 1.0]}\n", "error: optimizer.betas[1]: got 1.0, expected in [0, 1)\n  at run.yaml:1:26\n"},
-    {"optimizer: {betas: 0.9}\n", "error: optimizer.betas: got 0.9, expected a list of numbers in [0, 1)\n  at run.yaml:1:20\n"},
+    {"scheduler: {min_lr_ratio: 1.5}\n",
+     "error: scheduler.min_lr_ratio: got 1.5, expected in [0, 1]\n  at run.yaml:1:27\n"},
+    {"precision: {dtype: auto}\n",
+     "error: precision.dtype: got auto, expected bf16, fp16 or fp32\n  at run.yaml:1:20\n"},
+    {"optimizer: {betas: [0.9, 1.0]}\n",
+     "error: optimizer.betas[1]: got 1.0, expected in [0, 1)\n  at run.yaml:1:26\n"},
+    {"optimizer: {betas: 0.9}\n",
+     "error: optimizer.betas: got 0.9, expected a list of numbers in [0, 1)\n  at run.yaml:1:20\n"},
     {"optimizer: {betas: [0.9]}\n",
-     "error: optimizer.betas: got [0.9], expected a list of 2 numbers in [0, 1)\n  at run.yaml:1:20\n"},
+     "error: optimizer.betas: got [0.9], expected a list of 2 numbers in [0, 1)\n  at "
+     "run.yaml:1:20\n"},
     {"optimizer: {betas: [0.9, null]}\n",
      "error: optimizer.betas[1]: got null, expected a number in [0, 1)\n  at run.yaml:1:26\n"},
     {"ooo_streams: 9\n", "error: ooo_streams: got 9, expected in [1, 8]\n  at run.yaml:1:14\n"},
     {"compile: {enable: true}\n",
-     "error: compile.enable: unknown key\n  at run.yaml:1:11\n  hint: nearest key is compile.enabled\n"},
+     "error: compile.enable: unknown key\n  at run.yaml:1:11\n  hint: nearest key is "
+     "compile.enabled\n"},
     {"compile: 1\n", "error: compile: got 1, expected true or false\n  at run.yaml:1:10\n"},
     {"checkpoint: {resume: yess}\n",
      "error: checkpoint.resume: got yess, expected true or false, auto\n  at run.yaml:1:22\n"},
     {"shape_validation: {alignment: 0}\n",
      "error: shape_validation.alignment: got 0, expected > 0\n  at run.yaml:1:31\n"},
     {"shape_validation: {alignment: big}\n",
-     "error: shape_validation.alignment: got big, expected an integer > 0, auto or none\n  at run.yaml:1:31\n"},
-    {"run: {threads: 0}\n", "error: run.threads: got 0, expected in [1, 4096]\n  at run.yaml:1:16\n"},
-    {"run: {fast_path: no}\n", "error: run.fast_path: got no, expected auto, off or require\n  at run.yaml:1:18\n"},
+     "error: shape_validation.alignment: got big, expected an integer > 0, auto or none\n  at "
+     "run.yaml:1:31\n"},
+    {"run: {threads: 0}\n",
+     "error: run.threads: got 0, expected in [1, 4096]\n  at run.yaml:1:16\n"},
+    {"run: {fast_path: no}\n",
+     "error: run.fast_path: got no, expected auto, off or require\n  at run.yaml:1:18\n"},
     {"logging: {level: LOUD}\n",
-     "error: logging.level: got LOUD, expected DEBUG, INFO, WARNING, ERROR, CRITICAL, WARN, FATAL or NOTSET\n  at run.yaml:1:18\n"},
+     "error: logging.level: got LOUD, expected DEBUG, INFO, WARNING, ERROR, CRITICAL, WARN, FATAL "
+     "or NOTSET\n  at run.yaml:1:18\n"},
     {"distributed: {node_id: ../x}\n",
-     "error: distributed.node_id: got ../x, expected a name that is not empty, not . or .., and has no / or \\\n  at run.yaml:1:24\n"},
+     "error: distributed.node_id: got ../x, expected a name that is not empty, not . or .., and "
+     "has no / or \\\n  at run.yaml:1:24\n"},
     {"distributed: {node_id: ' '}\n",
-     "error: distributed.node_id: got \" \", expected a name that is not empty, not . or .., and has no / or \\\n  at run.yaml:1:24\n"},
+     "error: distributed.node_id: got \" \", expected a name that is not empty, not . or .., and "
+     "has no / or \\\n  at run.yaml:1:24\n"},
     {"distributed: {collaborators: [a, ' ']}\n",
      "error: distributed.collaborators[1]: got \" \", expected a user name\n  at run.yaml:1:34\n"},
     {"distributed: {collaborators: bob}\n",
@@ -107,15 +152,20 @@ const std::vector<ErrorCase> kErrors{
      "error: distributed.delta_upload_queue_size: got 2, expected exactly 1\n  at run.yaml:1:40\n"},
     {"distributed: {delta_upload_overflow: block}\n",
      "error: distributed.delta_upload_overflow: got block, expected skip\n  at run.yaml:1:38\n"},
-    {"distributed: {poll_interval: 0}\n", "error: distributed.poll_interval: got 0, expected > 0\n  at run.yaml:1:30\n"},
-    {"ema: {decay: 0.9, evry: 2}\n", "error: ema.evry: unknown key\n  at run.yaml:1:19\n  hint: nearest key is ema.every\n"},
-    {"ema: 0.9\n", "error: ema: got 0.9, expected a mapping with the keys decay or every\n  at run.yaml:1:6\n"},
+    {"distributed: {poll_interval: 0}\n",
+     "error: distributed.poll_interval: got 0, expected > 0\n  at run.yaml:1:30\n"},
+    {"ema: {decay: 0.9, evry: 2}\n",
+     "error: ema.evry: unknown key\n  at run.yaml:1:19\n  hint: nearest key is ema.every\n"},
+    {"ema: 0.9\n",
+     "error: ema: got 0.9, expected a mapping with the keys decay or every\n  at run.yaml:1:6\n"},
     {"data: {validation_path: [a]}\n",
-     "error: data.validation_path: got [a], expected a path or a mapping of names to paths\n  at run.yaml:1:25\n"},
+     "error: data.validation_path: got [a], expected a path or a mapping of names to paths\n  at "
+     "run.yaml:1:25\n"},
     {"optimizer: {groups: {match: x}}\n",
      "error: optimizer.groups: got {match: x}, expected a list of mappings\n  at run.yaml:1:21\n"},
     {"optimizer: {groups: [{match: x, rate: 1}]}\n",
-     "error: optimizer.groups[0].rate: unknown key\n  at run.yaml:1:33\n  hint: known keys are match, lr, weight_decay\n"},
+     "error: optimizer.groups[0].rate: unknown key\n  at run.yaml:1:33\n  hint: known keys are "
+     "match, lr, weight_decay\n"},
     {"model: 5\n", "error: model: got 5, expected a mapping of keys\n  at run.yaml:1:8\n"},
     {"model: [a]\n", "error: model: got [a], expected a mapping of keys\n  at run.yaml:1:8\n"},
     {"plugins: {path: somewhere}\n",

@@ -1,6 +1,7 @@
+#include "host/config/explain.hpp"
+
 #include <boost/test/unit_test.hpp>
 
-#include "host/config/explain.hpp"
 #include "host/config/keys.hpp"
 #include "tests/host/config/fake_catalog.hpp"
 
@@ -23,9 +24,11 @@ BOOST_AUTO_TEST_SUITE(explain)
 BOOST_AUTO_TEST_CASE(tells_value_default_range_help_and_origin) {
   Config config = load("optimizer:\n  lr: 0.5\n");
   BOOST_TEST(explain_keys(config, "optimizer.lr", "text") ==
-             "optimizer.lr: 0.5\n    base learning rate\n    float > 0; default 0.0003\n    origin: run.yaml:2:7\n");
+             "optimizer.lr: 0.5\n    base learning rate\n    float > 0; default 0.0003\n    "
+             "origin: run.yaml:2:7\n");
   BOOST_TEST(explain_keys(config, "optimizer.betas", "text") ==
-             "optimizer.betas: [0.9, 0.95]\n    help of betas\n    float list in [0, 1); default [0.9, 0.95]\n"
+             "optimizer.betas: [0.9, 0.95]\n    help of betas\n    float list in [0, 1); default "
+             "[0.9, 0.95]\n"
              "    origin: default; key of optimizer adamw\n");
 }
 
@@ -58,18 +61,21 @@ BOOST_AUTO_TEST_CASE(selects_a_section_a_key_or_a_sink) {
 BOOST_AUTO_TEST_CASE(json_holds_what_a_program_needs) {
   Config config = load("");
   Value key = Value::parse(explain_keys(config, "scheduler.min_lr_ratio", "json"))[0];
-  BOOST_TEST(key.dump() ==
-             R"({"key":"scheduler.min_lr_ratio","value":0.1,"default":0.1,"required":false,"type":"float",)"
-             R"("range":"in [0, 1]","choices":[],"help":"last factor of cosine","source":"default","origin":"default",)"
-             R"("owner":"stc"})");
+  BOOST_TEST(
+      key.dump() ==
+      R"({"key":"scheduler.min_lr_ratio","value":0.1,"default":0.1,"required":false,"type":"float",)"
+      R"("range":"in [0, 1]","choices":[],"help":"last factor of cosine","source":"default","origin":"default",)"
+      R"("owner":"stc"})");
 }
 
 BOOST_AUTO_TEST_CASE(unknown_selections_name_the_nearest) {
   Config config = load("");
   BOOST_TEST(explain_error(config, "optimizer.lrr") ==
              "error: optimizer.lrr: unknown key\n  hint: nearest key is optimizer.lr\n");
-  BOOST_TEST(explain_error(config, "schedular") == "error: schedular: unknown key\n  hint: nearest key is scheduler\n");
-  BOOST_TEST(explain_error(config, "lr") == "error: lr: unknown key\n  hint: nearest key is optimizer.lr\n");
+  BOOST_TEST(explain_error(config, "schedular") ==
+             "error: schedular: unknown key\n  hint: nearest key is scheduler\n");
+  BOOST_TEST(explain_error(config, "lr") ==
+             "error: lr: unknown key\n  hint: nearest key is optimizer.lr\n");
 }
 
 BOOST_AUTO_TEST_CASE(secrets_stay_hidden) {
@@ -77,13 +83,16 @@ BOOST_AUTO_TEST_CASE(secrets_stay_hidden) {
   for (const char* format : {"text", "json", "markdown"}) {
     BOOST_TEST(!contains(explain_keys(config, "", format), "geheim"));
   }
-  BOOST_TEST(contains(explain_keys(config, "distributed.token", "text"), "distributed.token: <redacted>\n"));
+  BOOST_TEST(contains(explain_keys(config, "distributed.token", "text"),
+                      "distributed.token: <redacted>\n"));
 }
 
 BOOST_AUTO_TEST_CASE(markdown_has_a_row_for_every_key_of_the_table) {
   std::string text = explain_keys(load(""), "", "markdown");
-  for (const HostKey& key : host_keys()) BOOST_TEST(contains(text, "| `" + key.path() + "` | "), key.path());
-  BOOST_TEST(contains(text, "## `optimizer`\n\n| key | value | default | meaning |\n|---|---|---|---|\n"));
+  for (const HostKey& key : host_keys())
+    BOOST_TEST(contains(text, "| `" + key.path() + "` | "), key.path());
+  BOOST_TEST(
+      contains(text, "## `optimizer`\n\n| key | value | default | meaning |\n|---|---|---|---|\n"));
   BOOST_TEST(!contains(text, "run.yaml"));
 }
 

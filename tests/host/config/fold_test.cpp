@@ -9,8 +9,8 @@ namespace stc::host::test {
 BOOST_AUTO_TEST_SUITE(fold)
 
 BOOST_AUTO_TEST_CASE(root_aliases_move_into_run) {
-  Config config = load(
-      "name: a\nseed: 5\ndevice: cpu\nmax_steps: 200\noutput_dir: out\nlog_every: 10\n");
+  Config config =
+      load("name: a\nseed: 5\ndevice: cpu\nmax_steps: 200\noutput_dir: out\nlog_every: 10\n");
   BOOST_TEST(config.at("run").dump().starts_with(
       R"({"name":"a","seed":5,"device":"cpu","max_steps":200,"output_dir":"out","log_every":10)"));
   BOOST_TEST(warnings_of(config) == "");
@@ -40,8 +40,10 @@ BOOST_AUTO_TEST_CASE(distributed_given_in_two_spellings_is_refused) {
   BOOST_TEST(error_of("diloco: {role: worker}\nrun: {}\ndistributed: {role: master}\n") ==
              "error: distributed: given twice, as diloco on line 1 and as distributed on line 3\n"
              "  at run.yaml:3:1\n  hint: keep one of the two\n");
-  BOOST_TEST(contains(error_of("hub: {}\ndiloco: {}\n"), "as hub on line 1 and as diloco on line 2"));
-  BOOST_TEST(contains(error_of("distributed:\nhub: {}\n"), "as distributed on line 1 and as hub on line 2"));
+  BOOST_TEST(
+      contains(error_of("hub: {}\ndiloco: {}\n"), "as hub on line 1 and as diloco on line 2"));
+  BOOST_TEST(contains(error_of("distributed:\nhub: {}\n"),
+                      "as distributed on line 1 and as hub on line 2"));
 }
 
 BOOST_AUTO_TEST_CASE(words_stand_for_sections) {
@@ -64,12 +66,14 @@ BOOST_AUTO_TEST_CASE(conflicting_optimizer_flags_are_refused) {
   BOOST_TEST(error_of("optimizer:\n  cautious: false\ncautious: true\n") ==
              "error: optimizer.cautious: conflicting values, true on line 3 and false on line 2\n"
              "  at run.yaml:3:11\n  hint: keep one of the two\n");
-  BOOST_TEST(contains(error_of("muon_plus: true\noptimizer: {name: muon, muon_plus: false}\n"),
-                      "optimizer.muon_plus: conflicting values, true on line 1 and false on line 2"));
+  BOOST_TEST(
+      contains(error_of("muon_plus: true\noptimizer: {name: muon, muon_plus: false}\n"),
+               "optimizer.muon_plus: conflicting values, true on line 1 and false on line 2"));
 }
 
 BOOST_AUTO_TEST_CASE(null_sections_mean_defaults) {
-  Config config = load("run: ~\nmodel:\noptimizer: null\nprecision: NULL\nlogging: Null\ncompile:\n");
+  Config config =
+      load("run: ~\nmodel:\noptimizer: null\nprecision: NULL\nlogging: Null\ncompile:\n");
   BOOST_TEST(config.root().dump() == load("").root().dump());
 }
 
@@ -78,11 +82,12 @@ BOOST_AUTO_TEST_CASE(merge_keys_work_between_sections) {
       "optimizer: &o\n  lr: 0.5\n  weight_decay: 0.25\n"
       "run: {max_steps: 300}\n");
   BOOST_TEST(config.at("optimizer.lr") == 0.5);
-  Config merged = load("model: &m {d_model: 64}\ndata: {micro_batch_size: 2, target_batch_size: 2}\n");
+  Config merged =
+      load("model: &m {d_model: 64}\ndata: {micro_batch_size: 2, target_batch_size: 2}\n");
   BOOST_TEST(merged.at("model.d_model") == 64);
   // A merged key that the section does not know is reported where it was written.
-  BOOST_TEST(error_of("model: &m\n  d_model: 64\ndata:\n  <<: *m\n").starts_with(
-      "error: data.d_model: unknown key\n  at run.yaml:2:3\n"));
+  BOOST_TEST(error_of("model: &m\n  d_model: 64\ndata:\n  <<: *m\n")
+                 .starts_with("error: data.d_model: unknown key\n  at run.yaml:2:3\n"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,7 +13,9 @@ struct LaterCase {
   std::string yaml;
   std::string message;
 };
-std::ostream& operator<<(std::ostream& out, const LaterCase& sample) { return out << sample.yaml; }
+std::ostream& operator<<(std::ostream& out, const LaterCase& sample) {
+  return out << sample.yaml;
+}
 
 const std::vector<LaterCase> kLater{
     {"run: {max_time: 60}", "run.max_time: got 60, not in this version"},
@@ -22,20 +24,26 @@ const std::vector<LaterCase> kLater{
     {"run: {nan_policy: continue}", "run.nan_policy: got \"continue\", not in this version"},
     {"data: {dataset: x.pt}", "data.dataset: got \"x.pt\", not in this version"},
     {"data: {validation_path: v.txt}", "data.validation_path: got \"v.txt\", not in this version"},
-    {"data: {validation_path: {a: v.txt}}", "data.validation_path: got {\"a\":\"v.txt\"}, not in this version"},
-    {"optimizer: {groups: [{match: x, lr: 1}]}", "optimizer.groups: got [{\"match\":\"x\",\"lr\":1}], not in this version"},
+    {"data: {validation_path: {a: v.txt}}",
+     "data.validation_path: got {\"a\":\"v.txt\"}, not in this version"},
+    {"optimizer: {groups: [{match: x, lr: 1}]}",
+     "optimizer.groups: got [{\"match\":\"x\",\"lr\":1}], not in this version"},
     {"optimizer: {no_decay: true}", "optimizer.no_decay: got true, not in this version"},
     {"optimizer: {muon_lr: 0.1}", "optimizer.muon_lr: got 0.1, not in this version"},
     {"scheduler: {name: linear}", "scheduler.name: got \"linear\", not in this version"},
-    {"scheduler: {name: inverse_sqrt}", "scheduler.name: got \"inverse_sqrt\", not in this version"},
+    {"scheduler: {name: inverse_sqrt}",
+     "scheduler.name: got \"inverse_sqrt\", not in this version"},
     {"scheduler: {name: wsd}", "scheduler.name: got \"wsd\", not in this version"},
-    {"scheduler: {name: cosine_with_restarts}", "scheduler.name: got \"cosine_with_restarts\", not in this version"},
+    {"scheduler: {name: cosine_with_restarts}",
+     "scheduler.name: got \"cosine_with_restarts\", not in this version"},
     {"scheduler: {decay_steps: 3}", "scheduler.decay_steps: got 3, not in this version"},
     {"scheduler: {cycles: 3}", "scheduler.cycles: got 3, not in this version"},
-    {"logging: {sample_prompts: [hello]}", "logging.sample_prompts: got [\"hello\"], not in this version"},
+    {"logging: {sample_prompts: [hello]}",
+     "logging.sample_prompts: got [\"hello\"], not in this version"},
     {"plugins: {pins: {adamw: abc}}", "plugins.pins: got {\"adamw\":\"abc\"}, not in this version"},
     {"parallel: {mode: ddp}", "parallel.mode: got \"ddp\", not in this version"},
-    {"distributed: {enabled: true, repo_id: a/b, node_id: n}", "distributed.enabled: got true, not in this version"},
+    {"distributed: {enabled: true, repo_id: a/b, node_id: n}",
+     "distributed.enabled: got true, not in this version"},
     {"ema: {decay: 0.9}", "ema: got {\"decay\":0.9}, not in this version"},
     {"early_stop: {patience: 3}", "early_stop: got {\"patience\":3}, not in this version"},
 };

@@ -1,6 +1,6 @@
-#include <boost/test/unit_test.hpp>
-
 #include "host/config/nearest.hpp"
+
+#include <boost/test/unit_test.hpp>
 
 namespace stc::host {
 

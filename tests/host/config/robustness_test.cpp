@@ -14,15 +14,18 @@ namespace stc::host::test {
 namespace {
 
 const std::string kYaml =
-    "# run\nname: &n 'a b'\nmodel: &m {vocab_size: 64, n_head: 4}\noptimizer:\n  lr: 3e-4\n  betas: [0.9, 0.95]\n"
-    "data:\n  <<: {micro_batch_size: 2}\n  target_batch_size: 4\n  text_path: |\n    x.txt\nlogging:\n  sinks:\n"
+    "# run\nname: &n 'a b'\nmodel: &m {vocab_size: 64, n_head: 4}\noptimizer:\n  lr: 3e-4\n  "
+    "betas: [0.9, 0.95]\n"
+    "data:\n  <<: {micro_batch_size: 2}\n  target_batch_size: 4\n  text_path: |\n    "
+    "x.txt\nlogging:\n  sinks:\n"
     "  - csv\n  - {name: csv, path: \"\\u00e9\"}\n";
 const std::string kJson =
     R"({"name": "a\u00e9", "model": {"vocab_size": 64, "n_head": 4}, "optimizer": {"lr": 3e-4, "betas": [0.9, 0.95]}})";
 
 /// Deletes, repeats, swaps and replaces bytes.
 std::string damaged(std::string text, std::mt19937& random) {
-  static const std::string kNasty = std::string("\t\n\r :,[]{}\"'&*!|>%@#-?<~0x.\\\xC3\xFF", 33) + '\0';
+  static const std::string kNasty =
+      std::string("\t\n\r :,[]{}\"'&*!|>%@#-?<~0x.\\\xC3\xFF", 33) + '\0';
   int changes = 1 + static_cast<int>(random() % 4);
   for (int i = 0; i < changes && !text.empty(); ++i) {
     size_t at = random() % text.size();
@@ -105,7 +108,8 @@ BOOST_AUTO_TEST_CASE(damaged_files_load_or_fail_with_a_message) {
     BOOST_TEST_CONTEXT(text) {
       try {
         Config config = load(text, catalog, printing());
-        BOOST_TEST(load(to_yaml(config.root()), catalog, printing()).root().dump() == config.root().dump());
+        BOOST_TEST(load(to_yaml(config.root()), catalog, printing()).root().dump() ==
+                   config.root().dump());
       } catch (const ConfigError& error) {
         BOOST_TEST(std::string(error.what()).find(": ") != std::string::npos);
       }
@@ -120,7 +124,8 @@ BOOST_AUTO_TEST_CASE(the_locale_changes_nothing) {
   std::string error = error_of("optimizer: {lr: -1234.5}\n");
   ForeignLocale foreign;
   BOOST_TEST(everything(load(yaml, catalog)) == plain);
-  BOOST_TEST(everything(load(R"({"optimizer": {"lr": 0.0125}})", catalog, {}, "run.json")).find("0.0125") != std::string::npos);
+  BOOST_TEST(everything(load(R"({"optimizer": {"lr": 0.0125}})", catalog, {}, "run.json"))
+                 .find("0.0125") != std::string::npos);
   BOOST_TEST(error_of("optimizer: {lr: -1234.5}\n") == error);
 }
 

@@ -28,13 +28,17 @@ struct DerivedCase {
   std::string path;
   std::string json;
 };
-std::ostream& operator<<(std::ostream& out, const DerivedCase& sample) { return out << sample.yaml; }
+std::ostream& operator<<(std::ostream& out, const DerivedCase& sample) {
+  return out << sample.yaml;
+}
 
 struct ConflictCase {
   std::string yaml;
   std::string rendered;
 };
-std::ostream& operator<<(std::ostream& out, const ConflictCase& sample) { return out << sample.yaml; }
+std::ostream& operator<<(std::ostream& out, const ConflictCase& sample) {
+  return out << sample.yaml;
+}
 
 const std::string kReplaced =
     "scheduler.max_steps: the written 1000 is the default, and is replaced by ";
@@ -46,17 +50,38 @@ const std::vector<TargetCase> kTargets{
     {"run: {max_steps: 200}\ndata: {max_steps: 300}", 0, 300, 200, ""},
     {"run: {max_steps: 1000}\ndata: {max_steps: 300}", 0, 300, 300, ""},
     {"run: {max_steps: 200}\nscheduler: {max_steps: 5000}", 0, 200, 5000, ""},
-    {"run: {max_steps: 200}\nscheduler: {max_steps: 1000}", 0, 200, 200, kReplaced + "run.max_steps (200)\n"},
-    {"data: {max_steps: 300}\nscheduler: {max_steps: 1000}", 0, 300, 300, kReplaced + "data.max_steps (300)\n"},
+    {"run: {max_steps: 200}\nscheduler: {max_steps: 1000}",
+     0,
+     200,
+     200,
+     kReplaced + "run.max_steps (200)\n"},
+    {"data: {max_steps: 300}\nscheduler: {max_steps: 1000}",
+     0,
+     300,
+     300,
+     kReplaced + "data.max_steps (300)\n"},
     {"data: {max_steps: 300}\nscheduler: {max_steps: 5000}", 0, 300, 5000, ""},
     {"{}", 400, 400, 400, ""},
-    {"run: {max_steps: 200}\ndata: {max_steps: 300}\nscheduler: {max_steps: 5000}", 400, 400, 400, ""},
+    {"run: {max_steps: 200}\ndata: {max_steps: 300}\nscheduler: {max_steps: 5000}",
+     400,
+     400,
+     400,
+     ""},
     {"data: {max_steps: 300}", 1000, 1000, 1000, ""},
-    {"scheduler: {warmup_steps: 1000}", 0, 1000, 1000,
+    {"scheduler: {warmup_steps: 1000}",
+     0,
+     1000,
+     1000,
      "scheduler.warmup_steps: got 1000, so warm-up never ends: run.max_steps is 1000\n"},
-    {"max_steps: 100", 0, 100, 100,
+    {"max_steps: 100",
+     0,
+     100,
+     100,
      "scheduler.warmup_steps: got 100, so warm-up never ends: run.max_steps is 100\n"},
-    {"data: {max_steps: 50}\nmax_steps: 500", 0, 50, 500,
+    {"data: {max_steps: 50}\nmax_steps: 500",
+     0,
+     50,
+     500,
      "scheduler.warmup_steps: got 100, so warm-up never ends: data.max_steps is 50\n"},
 };
 
@@ -72,7 +97,9 @@ const std::vector<DerivedCase> kDerived{
     {"run: {seed: 5}", "data.seed", "5"},
     {"gradient_checkpointing: true", "model.gradient_checkpointing", "true"},
     {"model: {gradient_checkpointing: true}", "gradient_checkpointing", "true"},
-    {"gradient_checkpointing: false\nmodel: {gradient_checkpointing: true}", "gradient_checkpointing", "true"},
+    {"gradient_checkpointing: false\nmodel: {gradient_checkpointing: true}",
+     "gradient_checkpointing",
+     "true"},
     {"data: {text_path: a.txt}", "data.name", "\"text\""},
     {"data: {text_path: a.txt, synthetic: false}", "data.name", "\"text\""},
     {"data: {text_path: a.txt, name: synthetic}", "data.name", "\"synthetic\""},
@@ -88,33 +115,46 @@ const std::vector<DerivedCase> kDerived{
 
 const std::vector<ConflictCase> kConflicts{
     {"data: {micro_batch_size: 4, target_batch_size: 6}",
-     "error: data.target_batch_size: got 6, expected a multiple of data.micro_batch_size (4)\n  at run.yaml:1:48\n"},
+     "error: data.target_batch_size: got 6, expected a multiple of data.micro_batch_size (4)\n  at "
+     "run.yaml:1:48\n"},
     {"data: {micro_batch_size: 4}",
-     "error: data.target_batch_size: got 1, expected a multiple of data.micro_batch_size (4)\n  at run.yaml:1:26\n"},
+     "error: data.target_batch_size: got 1, expected a multiple of data.micro_batch_size (4)\n  at "
+     "run.yaml:1:26\n"},
     {"model: {n_head: 6, n_kv_head: 4, d_model: 48}",
-     "error: model.n_head: got 6, expected a multiple of model.n_kv_head (4)\n  at run.yaml:1:17\n"},
-    {"model: {d_model: 100}", "error: model.d_model: got 100, expected a multiple of model.n_head (8)\n  at run.yaml:1:18\n"},
+     "error: model.n_head: got 6, expected a multiple of model.n_kv_head (4)\n  at "
+     "run.yaml:1:17\n"},
+    {"model: {d_model: 100}",
+     "error: model.d_model: got 100, expected a multiple of model.n_head (8)\n  at "
+     "run.yaml:1:18\n"},
     {"model: {d_model: 24}",
-     "error: model.d_model: got 24, expected an even number of channels for each of model.n_head (8)\n  at run.yaml:1:18\n"},
+     "error: model.d_model: got 24, expected an even number of channels for each of model.n_head "
+     "(8)\n  at run.yaml:1:18\n"},
     {"model: {name: gpt, d_model: 24}", "error: model.d_model: got 24, expected an even number"},
     {"data: {block_size: 32}\nmodel: {max_seq_len: 16}",
-     "error: data.block_size: got 32, expected at most model.max_seq_len (16)\n  at run.yaml:1:20\n"},
+     "error: data.block_size: got 32, expected at most model.max_seq_len (16)\n  at "
+     "run.yaml:1:20\n"},
     {"data: {synthetic: false}",
-     "error: data.synthetic: got false, and there is no other source of data\n  at run.yaml:1:19\n"},
+     "error: data.synthetic: got false, and there is no other source of data\n  at "
+     "run.yaml:1:19\n"},
     {"optimizer: {muon_plus: true}",
-     "error: optimizer.muon_plus: got true, expected false unless optimizer.name is muon (adamw)\n  at run.yaml:1:24\n"},
+     "error: optimizer.muon_plus: got true, expected false unless optimizer.name is muon (adamw)\n "
+     " at run.yaml:1:24\n"},
     {"optimizer: cautious",
      "error: optimizer.name: got cautious, which wraps another optimizer\n  at run.yaml:1:12\n"
      "  hint: name that optimizer and set optimizer.cautious: true\n"},
     {"distributed: {retry_initial: 5, retry_max: 2}",
-     "error: distributed.retry_max: got 2, expected >= distributed.retry_initial (5)\n  at run.yaml:1:44\n"},
+     "error: distributed.retry_max: got 2, expected >= distributed.retry_initial (5)\n  at "
+     "run.yaml:1:44\n"},
     {"distributed: {retry_initial: 100}",
-     "error: distributed.retry_max: got 60.0, expected >= distributed.retry_initial (100)\n  at run.yaml:1:30\n"},
+     "error: distributed.retry_max: got 60.0, expected >= distributed.retry_initial (100)\n  at "
+     "run.yaml:1:30\n"},
     {"distributed: {enabled: true, mode: single, repo_id: a/b}",
-     "error: distributed.mode: got single, expected dumb_diloco or a coordinator plugin when distributed.enabled is true\n"
+     "error: distributed.mode: got single, expected dumb_diloco or a coordinator plugin when "
+     "distributed.enabled is true\n"
      "  at run.yaml:1:36\n"},
     {"distributed: {enabled: true}",
-     "error: distributed.repo_id: missing, expected a repository when distributed.enabled is true\n  at run.yaml:1:24\n"},
+     "error: distributed.repo_id: missing, expected a repository when distributed.enabled is "
+     "true\n  at run.yaml:1:24\n"},
     {"distributed: {enabled: true, repo_id: ''}", "error: distributed.repo_id: missing"},
 };
 
@@ -168,7 +208,8 @@ BOOST_DATA_TEST_CASE(refuses_conflicts, kConflicts, sample) {
 
 BOOST_AUTO_TEST_CASE(warns_of_an_ignored_vocabulary) {
   Config config = load("data: {vocab_size: 100}\nmodel: {vocab_size: 256}\n");
-  BOOST_TEST(warnings_of(config) == "data.vocab_size: got 100, is ignored: model.vocab_size (256) rules\n");
+  BOOST_TEST(warnings_of(config) ==
+             "data.vocab_size: got 100, is ignored: model.vocab_size (256) rules\n");
   BOOST_TEST(config.warnings()[0].at.str() == "run.yaml:1:20");
   BOOST_TEST(config.at("data.vocab_size") == 100);
 }
@@ -182,13 +223,15 @@ BOOST_AUTO_TEST_CASE(long_samples_are_a_warning_for_other_models) {
   FakeCatalog catalog;
   catalog.add(make_plugin(STC_KIND_MODEL, "rnn", {make_param("max_seq_len", STC_PARAM_INT, "16")}));
   Config config = load("model: {name: rnn}\ndata: {block_size: 32}\n", catalog);
-  BOOST_TEST(warnings_of(config) == "data.block_size: got 32, expected at most model.max_seq_len (16)\n");
+  BOOST_TEST(warnings_of(config) ==
+             "data.block_size: got 32, expected at most model.max_seq_len (16)\n");
 }
 
 BOOST_AUTO_TEST_CASE(enabled_without_a_role_is_master) {
   Config config = load("distributed: {enabled: true, repo_id: a/b, node_id: n}\n", printing());
   BOOST_TEST(config.at("distributed.role") == "master");
-  Config worker = load("distributed: {enabled: true, repo_id: a/b, node_id: n, role: worker}\n", printing());
+  Config worker =
+      load("distributed: {enabled: true, repo_id: a/b, node_id: n, role: worker}\n", printing());
   BOOST_TEST(worker.at("distributed.role") == "worker");
 }
 
@@ -198,9 +241,11 @@ BOOST_AUTO_TEST_CASE(the_node_name_of_the_environment_is_checked) {
   {
     ScopedVariable hub("HF_USERNAME", nullptr);
     BOOST_TEST(error_of(yaml, printing()) ==
-               "error: distributed.node_id: got \"../x\" from USER, expected a name that is not empty, not . or .., "
+               "error: distributed.node_id: got \"../x\" from USER, expected a name that is not "
+               "empty, not . or .., "
                "and has no / or \\\n  at run.yaml:1:24\n  hint: set distributed.node_id\n");
-    BOOST_TEST(error_of("distributed: {enabled: true, repo_id: a/b, node_id: n}\n", printing()) == "");
+    BOOST_TEST(error_of("distributed: {enabled: true, repo_id: a/b, node_id: n}\n", printing()) ==
+               "");
     BOOST_TEST(error_of("{}\n") == "");
   }
   ScopedVariable hub("HF_USERNAME", "good");

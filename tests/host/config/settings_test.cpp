@@ -1,6 +1,7 @@
+#include "host/config/settings.hpp"
+
 #include <boost/test/unit_test.hpp>
 
-#include "host/config/settings.hpp"
 #include "tests/host/config/fake_catalog.hpp"
 
 namespace stc::host::test {
@@ -40,13 +41,15 @@ BOOST_AUTO_TEST_CASE(defaults) {
 BOOST_AUTO_TEST_CASE(written_values) {
   FakeCatalog catalog;
   catalog.add(make_plugin(STC_KIND_PRECISION, "fp8", {}));
-  Settings settings = make_settings(load(
-      "run: {seed: -1, threads: 3, device: cpu}\nmodel: {name: gpt}\n"
-      "data: {text_path: a, micro_batch_size: 2, target_batch_size: 8, pin_memory: true, prefetch_factor: 5}\n"
-      "optimizer: {lr: 1, grad_clip: 2, cautious: true}\nprecision: fp8\n"
-      "checkpoint: {keep_last: null, keep_every: 9, resume: auto}\n"
-      "logging: {level: warn, file: '', json_file: x.jsonl}\ncompile: true\ngradient_checkpointing: true\n",
-      catalog));
+  Settings settings =
+      make_settings(load("run: {seed: -1, threads: 3, device: cpu}\nmodel: {name: gpt}\n"
+                         "data: {text_path: a, micro_batch_size: 2, target_batch_size: 8, "
+                         "pin_memory: true, prefetch_factor: 5}\n"
+                         "optimizer: {lr: 1, grad_clip: 2, cautious: true}\nprecision: fp8\n"
+                         "checkpoint: {keep_last: null, keep_every: 9, resume: auto}\n"
+                         "logging: {level: warn, file: '', json_file: x.jsonl}\ncompile: "
+                         "true\ngradient_checkpointing: true\n",
+                         catalog));
   BOOST_TEST(settings.run.seed == 18446744073709551615u);
   BOOST_TEST(settings.data.seed == 18446744073709551615u);
   BOOST_TEST(settings.run.threads.value() == 3);
