@@ -21,8 +21,11 @@ namespace {
 
 using FileId = std::pair<uint64_t, uint64_t>;  // device, inode
 
+using MappedLibrary = std::unique_ptr<boost::dll::shared_library>;
+
 /// What became of a library that dlopen mapped: its file's id cannot be reused from then on.
 struct Outcome {
+  MappedLibrary mapped;
   std::unique_ptr<LoadedLibrary> library;
   std::optional<PluginError> refusal;
 };
@@ -51,7 +54,7 @@ std::string loader_reason(const std::string& path) {
 /// The mapped library; the handle is kept for the process (RTLD_NODELETE would keep the mapping
 /// anyway). An exception of an initialiser that got through dlopen left the loader's lock held,
 /// which would stop every other thread that loads or unwinds: the process ends with the reason.
-boost::dll::shared_library& open_library(const std::string& path) {
+MappedLibrary open_library(const std::string& path) {
   using boost::dll::load_mode::type;
   constexpr auto kMode =
       static_cast<type>(static_cast<unsigned>(boost::dll::load_mode::rtld_now) |
@@ -70,7 +73,7 @@ boost::dll::shared_library& open_library(const std::string& path) {
            "a library that it needs is missing, or it was built against other versions of them "
            "(ldd shows which)");
   }
-  return *library.release();
+  return library;
 }
 
 /// The entry must be the library's own: dlsym also looks into the libraries that it needs.
@@ -150,10 +153,10 @@ const LoadedLibrary& load_library_once(const std::string& path) {
     check_level(note, torch_runtime());
     check_needed(note);
     const LoadGuard guard(path);
-    boost::dll::shared_library& mapped = open_library(path);
     Outcome outcome;
+    outcome.mapped = open_library(path);
     try {
-      outcome.library = take_plugins(mapped, note);
+      outcome.library = take_plugins(*outcome.mapped, note);
     } catch (const PluginError& refusal) {
       outcome.refusal = refusal;
     }

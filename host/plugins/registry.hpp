@@ -19,6 +19,7 @@ struct LoadedPlugin {
   PluginDeclaration declaration;
   std::string library;
   PluginNote note;
+  std::shared_ptr<const void> storage;  // of the two copies below
   const stc_plugin* plugin = nullptr;  // struct copied by size
   const void* table = nullptr;         // stc_<kind>_api copied by size, required slots checked
 };

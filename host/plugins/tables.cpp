@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "stc/version.hpp"
 
@@ -117,8 +118,10 @@ std::vector<Param> import_params(const PluginNote& note,
   return params;
 }
 
-/// A zeroed copy of the kind's table in storage that is never freed.
-const void* import_table(const PluginNote& note,
+using TableStorage = std::unique_ptr<std::max_align_t[]>;
+
+/// A copy of the kind's table, zeroed where theirs ends.
+TableStorage import_table(const PluginNote& note,
                          const KindTable& kind,
                          const void* theirs,
                          const std::string& owner) {
@@ -151,15 +154,22 @@ const void* import_table(const PluginNote& note,
                : std::string("slot ") + rule.needs + " is null, required with " + rule.slot;
     refuse(note, why, "implement it and rebuild (docs/guide/plugins.md)");
   }
-  return storage.release();
+  return storage;
 }
+
+struct ImportedStructs {
+  stc_plugin plugin{};
+  TableStorage table;
+};
 
 std::unique_ptr<LoadedPlugin> import_plugin(const PluginNote& note,
                                             const stc_plugin* theirs,
                                             uint32_t index) {
   const std::string at = "plugin " + std::to_string(index) + " of its set";
-  auto raw = std::make_unique<stc_plugin>(
-      import_struct<stc_plugin>(note, theirs, STC_SIZE_TO_END(stc_plugin, get_extension), at));
+  auto structs = std::make_shared<ImportedStructs>();
+  structs->plugin =
+      import_struct<stc_plugin>(note, theirs, STC_SIZE_TO_END(stc_plugin, get_extension), at);
+  stc_plugin* const raw = &structs->plugin;
   if (raw->name == nullptr) refuse(note, at + " has no name");
   const std::string owner = std::string(kind_name(raw->kind)) + " " + raw->name;
   const bool noted =
@@ -176,9 +186,11 @@ std::unique_ptr<LoadedPlugin> import_plugin(const PluginNote& note,
   loaded->declaration.params = import_params(note, *raw, owner);
   loaded->library = note.path;
   loaded->note = note;
-  loaded->table = import_table(note, *kind_table(raw->kind), raw->table, owner);
-  raw->table = loaded->table;
-  loaded->plugin = raw.release();
+  structs->table = import_table(note, *kind_table(raw->kind), raw->table, owner);
+  raw->table = structs->table.get();
+  loaded->table = raw->table;
+  loaded->plugin = raw;
+  loaded->storage = std::move(structs);
   return loaded;
 }
 
