@@ -20,8 +20,8 @@ struct LoadedPlugin {
   std::string library;
   PluginNote note;
   std::shared_ptr<const void> storage;  // of the two copies below
-  const stc_plugin* plugin = nullptr;  // struct copied by size
-  const void* table = nullptr;         // stc_<kind>_api copied by size, required slots checked
+  const stc_plugin* plugin = nullptr;   // struct copied by size
+  const void* table = nullptr;          // stc_<kind>_api copied by size, required slots checked
 };
 
 /// A library that could not be read or loaded, for `plugins list`.

@@ -122,9 +122,9 @@ using TableStorage = std::unique_ptr<std::max_align_t[]>;
 
 /// A copy of the kind's table, zeroed where theirs ends.
 TableStorage import_table(const PluginNote& note,
-                         const KindTable& kind,
-                         const void* theirs,
-                         const std::string& owner) {
+                          const KindTable& kind,
+                          const void* theirs,
+                          const std::string& owner) {
   const uint32_t size = checked_size(note, theirs, kind.first_size, owner + ": its table");
   const size_t units = (kind.size + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t);
   auto storage = std::make_unique<std::max_align_t[]>(units);
