@@ -16,7 +16,7 @@ std::string hex_dump(const std::string& bytes) {
   constexpr size_t kWidth = 16;
   std::string text;
   for (size_t begin = 0; begin < bytes.size(); begin += kWidth) {
-    char cell[16];
+    char cell[32];
     std::snprintf(cell, sizeof(cell), "%08zx:", begin);
     std::string line = cell;
     std::string letters;
