@@ -1,4 +1,4 @@
-# stc_add_test(<name> SOURCES <files> [LIBS <libraries>] [LABELS <labels>] [TIMEOUT <seconds>])
+# stc_add_test(<name> SOURCES <files> [LIBS <libraries>] [LABELS <labels>] [TIMEOUT <seconds>] [PLAIN_LOG])
 #
 # A Boost.Test executable <name> and one CTest entry. The main function comes from
 # tests/support/test_main.cpp. Labels: unit, integration, reference, fault, slow, gpu.
@@ -6,10 +6,16 @@ function(stc_add_test name)
   if(NOT STC_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "PLAIN_LOG" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE stc_test_support ${ARG_LIBS} stc_options)
   stc_add_test_entry(${name} COMMAND ${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_PLAIN_LOG)
+    # The test forks children that leave through exit(), which Boost.Test's JUnit log does not survive there: no such
+    # log, and the executable counts as one case.
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT
+      "STC_TEST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};STC_TEST_PLUGINS=${STC_PLUGIN_OUTPUT_DIRECTORY};STC_TEST_SOURCE=${PROJECT_SOURCE_DIR}")
+  endif()
 endfunction()
 
 # stc_add_test_entry(<name> COMMAND <command of a Boost.Test executable> [LABELS <labels>] [TIMEOUT <seconds>])
