@@ -1,17 +1,16 @@
-#include <stdlib.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
-#include <sstream>
 
 #include <boost/test/unit_test.hpp>
 
 #include "host/events/fields.hpp"
 #include "host/services/services.hpp"
 #include "plugins/sink_csv/csv_row.hpp"
+#include "stc/testing/folder.hpp"
 
 extern "C" stc_error* stc_plugin_entry_v1(const stc_host* host, const stc_plugin_set** out);
 
@@ -20,13 +19,6 @@ using stc::host::FieldValue;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // The plugin as the host drives it: created, opened on `path`, closed at the end.
 class OpenSink {
@@ -78,15 +70,6 @@ Event step(int64_t n, double loss) {
   return event;
 }
 
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string form = (fs::temp_directory_path() / "stc_csv_XXXXXX").string();
-    path = mkdtemp(form.data());
-  }
-  ~TemporaryFolder() { fs::remove_all(path); }
-  fs::path path;
-};
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(csv)
@@ -105,8 +88,8 @@ BOOST_AUTO_TEST_CASE(cells) {
 }
 
 BOOST_AUTO_TEST_CASE(columns_are_the_fields_of_the_first_record) {
-  const TemporaryFolder folder;
-  const fs::path path = folder.path / "new" / "steps.csv";
+  const stc::testing::Folder folder;
+  const fs::path path = folder.path() / "new" / "steps.csv";
   std::string log;
   {
     OpenSink sink(path, 0);
@@ -121,30 +104,30 @@ BOOST_AUTO_TEST_CASE(columns_are_the_fields_of_the_first_record) {
     sink.event(fewer);
     log = sink.log();
   }
-  BOOST_CHECK_EQUAL(read_file(path), "step,loss\n1,2.5\n2,2.25\n2,2.25\n4,\n");
+  BOOST_CHECK_EQUAL(stc::testing::read_file(path), "step,loss\n1,2.5\n2,2.25\n2,2.25\n4,\n");
   BOOST_CHECK_EQUAL(log, "field norm is no column of " + path.string() + ": columns are the fields of the first train_step\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_continues_the_table) {
-  const TemporaryFolder folder;
-  const fs::path path = folder.path / "steps.csv";
+  const stc::testing::Folder folder;
+  const fs::path path = folder.path() / "steps.csv";
   OpenSink(path, 0).event(step(1, 2.5));
   std::ofstream(path, std::ios::app) << "2,2.";  // torn by a power cut
   OpenSink(path, 1).event(step(2, 2.25));
-  BOOST_CHECK_EQUAL(read_file(path), "step,loss\n1,2.5\n2,2.25\n");
+  BOOST_CHECK_EQUAL(stc::testing::read_file(path), "step,loss\n1,2.5\n2,2.25\n");
 }
 
 BOOST_AUTO_TEST_CASE(other_columns_or_a_new_run_keep_the_earlier_table_aside) {
-  const TemporaryFolder folder;
-  const fs::path path = folder.path / "steps.csv";
+  const stc::testing::Folder folder;
+  const fs::path path = folder.path() / "steps.csv";
   OpenSink(path, 0).event(step(1, 2.5));
   OpenSink(path, 0).event(step(1, 3.5));
-  BOOST_CHECK_EQUAL(read_file(path.string() + ".1"), "step,loss\n1,2.5\n");
+  BOOST_CHECK_EQUAL(stc::testing::read_file(path.string() + ".1"), "step,loss\n1,2.5\n");
   Event wider = step(2, 3.25);
   wider.add("norm", 1.5);
   OpenSink(path, 1).event(wider);
-  BOOST_CHECK_EQUAL(read_file(path.string() + ".2"), "step,loss\n1,3.5\n");
-  BOOST_CHECK_EQUAL(read_file(path), "step,loss,norm\n2,3.25,1.5\n");
+  BOOST_CHECK_EQUAL(stc::testing::read_file(path.string() + ".2"), "step,loss\n1,3.5\n");
+  BOOST_CHECK_EQUAL(stc::testing::read_file(path), "step,loss,norm\n2,3.25,1.5\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

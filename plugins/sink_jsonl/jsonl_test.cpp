@@ -1,11 +1,9 @@
-#include <stdlib.h>
 
 #include <clocale>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <sstream>
 
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include "host/events/fields.hpp"
 #include "plugins/sink_jsonl/json_line.hpp"
 #include "stc/plain/line_file.hpp"
+#include "stc/testing/folder.hpp"
 
 using stc::host::Event;
 using stc::host::FieldValue;
@@ -35,22 +34,6 @@ std::string string_of(std::string_view text) {
   stc::jsonl::append_string(out, text);
   return out;
 }
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string form = (fs::temp_directory_path() / "stc_jsonl_XXXXXX").string();
-    path = mkdtemp(form.data());
-  }
-  ~TemporaryFolder() { fs::remove_all(path); }
-  fs::path path;
-};
 
 }  // namespace
 
@@ -138,13 +121,13 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(line_file)
 
 BOOST_AUTO_TEST_CASE(appends_and_creates_folders) {
-  const TemporaryFolder folder;
-  const fs::path path = folder.path / "a" / "b.jsonl";
+  const stc::testing::Folder folder;
+  const fs::path path = folder.path() / "a" / "b.jsonl";
   for (const char* line : {"one\n", "two\n"}) {
     stc::LineFile file(path.string());
     file.write(line);
   }
-  BOOST_CHECK_EQUAL(read_file(path), "one\ntwo\n");
+  BOOST_CHECK_EQUAL(stc::testing::read_file(path), "one\ntwo\n");
 }
 
 BOOST_AUTO_TEST_CASE(says_what_cannot_be_opened) {
@@ -163,13 +146,13 @@ BOOST_AUTO_TEST_CASE(says_when_the_disk_is_full) {
 }
 
 BOOST_AUTO_TEST_CASE(finds_and_cuts_an_unfinished_line) {
-  const TemporaryFolder folder;
-  const fs::path path = folder.path / "x";
+  const stc::testing::Folder folder;
+  const fs::path path = folder.path() / "x";
   BOOST_CHECK_EQUAL(stc::unfinished_line(path.string()), "");
   std::ofstream(path) << "one\ntwo\nthr";
   BOOST_CHECK_EQUAL(stc::unfinished_line(path.string()), "thr");
   stc::cut_end(path.string(), 3);
-  BOOST_CHECK_EQUAL(read_file(path), "one\ntwo\n");
+  BOOST_CHECK_EQUAL(stc::testing::read_file(path), "one\ntwo\n");
   BOOST_CHECK_EQUAL(stc::unfinished_line(path.string()), "");
 }
 

@@ -1,13 +1,11 @@
 // Runs the text cases of this folder: one test case a file, one suite a subfolder.
 
-#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "tests/cli/support/case.hpp"
 #include "tests/cli/support/event_log.hpp"
 #include "tests/cli/support/process.hpp"
+#include "stc/testing/folder.hpp"
 
 namespace stc::test {
 namespace {
@@ -29,31 +28,11 @@ std::string variable(const char* name) {
   return value;
 }
 
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-struct CaseFolder {
-  CaseFolder() {
-    std::string form = (fs::temp_directory_path() / "stc_cli_XXXXXX").string();
-    if (mkdtemp(form.data()) == nullptr) throw std::runtime_error("cannot create " + form);
-    path = fs::canonical(form);
-  }
-  ~CaseFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
-
 class CaseRun {
  public:
   explicit CaseRun(const std::string& file) : case_(read_case(file)) {
-    values_ = {{"dir", folder_.path.string()},
-               {"config", (folder_.path / "config.yaml").string()},
+    values_ = {{"dir", folder_.path().string()},
+               {"config", (folder_.path() / "config.yaml").string()},
                {"bin", variable("STC_TEST_BIN")},
                {"plugins", variable("STC_TEST_PLUGINS")},
                {"source", variable("STC_TEST_SOURCE")}};
@@ -77,7 +56,7 @@ class CaseRun {
 
  private:
   std::string filled(const std::string& text) const { return expand(text, values_); }
-  fs::path in_folder(const std::string& name) const { return folder_.path / filled(name); }
+  fs::path in_folder(const std::string& name) const { return folder_.path() / filled(name); }
 
   void write_files() const {
     if (!case_.config.empty()) std::ofstream(values_.at("config"), std::ios::binary) << filled(case_.config);
@@ -91,9 +70,9 @@ class CaseRun {
     ProcessRequest request;
     request.argv = {values_.at("bin") + "/stc-host"};
     for (const std::string& argument : arguments) request.argv.push_back(filled(argument));
-    request.directory = folder_.path.string();
-    request.environment = {{"HOME", folder_.path.string()}, {"PATH", "/usr/local/bin:/usr/bin:/bin"},
-                           {"LC_ALL", "C.UTF-8"}, {"TZ", "UTC"}, {"TMPDIR", folder_.path.string()}};
+    request.directory = folder_.path().string();
+    request.environment = {{"HOME", folder_.path().string()}, {"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                           {"LC_ALL", "C.UTF-8"}, {"TZ", "UTC"}, {"TMPDIR", folder_.path().string()}};
     for (const char* passed : {"ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LD_LIBRARY_PATH"}) {
       if (const char* value = getenv(passed)) request.environment[passed] = value;
     }
@@ -144,7 +123,7 @@ class CaseRun {
       if (fs::exists(in_folder(name))) fault("present: " + name);
     }
     for (const auto& [name, parts] : case_.file_contains) {
-      check_texts(name, read_file(in_folder(name)), parts, {});
+      check_texts(name, stc::testing::read_file(in_folder(name)), parts, {});
     }
   }
 
@@ -152,7 +131,7 @@ class CaseRun {
     const fs::path log = in_folder(case_.events_file);
     if (!case_.events.IsDefined() && !fs::exists(log)) return;
     std::vector<std::string> faults;
-    const std::vector<Record> records = read_event_log(read_file(log), faults);
+    const std::vector<Record> records = read_event_log(stc::testing::read_file(log), faults);
     if (case_.events.IsDefined()) expect_events(records, case_.events, faults);
     for (const std::string& text : faults) fault(text);
   }
@@ -161,7 +140,7 @@ class CaseRun {
     return "\n--- stdout\n" + result.out + "--- stderr\n" + result.err + "---";
   }
 
-  CaseFolder folder_;
+  stc::testing::Folder folder_;
   CliCase case_;
   std::map<std::string, std::string> values_;
   ProcessResult result_;

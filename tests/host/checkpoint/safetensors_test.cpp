@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(data_are_aligned_whatever_the_order) {
   write_safetensors(path, tensors, {});
   const SafetensorsFile file(path);
   for (const HostTensor& tensor : file.tensors()) {
-    BOOST_TEST(reinterpret_cast<uintptr_t>(tensor.data) % dtype_bytes(tensor.dtype) == 0u);
+    BOOST_TEST(reinterpret_cast<uintptr_t>(tensor.data) % stc::dtype_size(tensor.dtype) == 0u);
   }
   const std::string bytes = read_text(path);
   uint64_t length = 0;

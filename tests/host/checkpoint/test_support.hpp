@@ -18,6 +18,8 @@
 #include "stc/abi/core.h"
 
 #include "host/checkpoint/dtype.hpp"
+#include "stc/core/dtype.hpp"
+#include "stc/testing/folder.hpp"
 #include "host/checkpoint/safetensors.hpp"
 
 namespace stc::host::test {
@@ -25,36 +27,21 @@ namespace stc::host::test {
 /// An empty folder that goes away with the object.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    // In memory where that is possible: these tests sync thousands of files.
+  std::string str() const { return folder_.path().string(); }
+  std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
+
+ private:
+  // In memory where that is possible: these tests sync thousands of files.
+  static std::filesystem::path base() {
     std::error_code error;
     const bool in_memory =
         std::filesystem::is_directory("/dev/shm", error) && ::access("/dev/shm", W_OK) == 0;
-    const std::filesystem::path base =
-        in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
-    std::string pattern = (base / "stc-checkpoint-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
+    return in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
   }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string str() const { return path_.string(); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
+  stc::testing::Folder folder_{base()};
 };
 
-inline std::string read_text(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
+inline std::string read_text(const std::string& path) { return stc::testing::read_file(path); }
 
 inline void write_text(const std::string& path, const std::string& text) {
   std::ofstream stream(path, std::ios::binary | std::ios::trunc);

@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
 #include <boost/test/unit_test.hpp>
 #include <spdlog/spdlog.h>
@@ -15,27 +13,12 @@
 #include "host/events/console.hpp"
 #include "host/events/receivers.hpp"
 #include "stc/abi/host.h"
+#include "stc/testing/folder.hpp"
 
 using namespace stc::host;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string form = (fs::temp_directory_path() / "stc_events_XXXXXX").string();
-    path = mkdtemp(form.data());
-  }
-  ~TemporaryFolder() { fs::remove_all(path); }
-  fs::path path;
-};
 
 // Standard output replaced by a file or a terminal while it lives.
 class RedirectedStdout {
@@ -93,9 +76,9 @@ const std::string kStamp = R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \| )";
 BOOST_AUTO_TEST_SUITE(text_log)
 
 BOOST_AUTO_TEST_CASE(a_file_replaces_standard_output_and_is_appended_to) {
-  const TemporaryFolder folder;
-  const fs::path file = folder.path / "new" / "folder" / "train.log";
-  const fs::path out = folder.path / "stdout";
+  const stc::testing::Folder folder;
+  const fs::path file = folder.path() / "new" / "folder" / "train.log";
+  const fs::path out = folder.path() / "stdout";
   const int descriptor = open(out.c_str(), O_CREAT | O_WRONLY, 0600);
   {
     const RedirectedStdout redirected(descriptor);
@@ -107,8 +90,8 @@ BOOST_AUTO_TEST_CASE(a_file_replaces_standard_output_and_is_appended_to) {
     }
   }
   ::close(descriptor);
-  BOOST_CHECK_EQUAL(read_file(out), "");
-  const std::string text = read_file(file);
+  BOOST_CHECK_EQUAL(stc::testing::read_file(out), "");
+  const std::string text = stc::testing::read_file(file);
   const std::string step = "INFO \\| train_step step=%d loss=2.5 steps_per_sec=2 tokens_per_sec=1234.4\n";
   std::string pattern;
   for (const char* n : {"1", "2"}) {
@@ -120,8 +103,8 @@ BOOST_AUTO_TEST_CASE(a_file_replaces_standard_output_and_is_appended_to) {
 }
 
 BOOST_AUTO_TEST_CASE(the_stamp_is_the_local_time_of_the_event) {
-  const TemporaryFolder folder;
-  const fs::path file = folder.path / "train.log";
+  const stc::testing::Folder folder;
+  const fs::path file = folder.path() / "train.log";
   setenv("TZ", "XYZ-5:30", 1);
   tzset();
   const auto log = make_text_log({file.string(), "INFO", 0});
@@ -129,18 +112,18 @@ BOOST_AUTO_TEST_CASE(the_stamp_is_the_local_time_of_the_event) {
   log->close();
   unsetenv("TZ");
   tzset();
-  BOOST_CHECK_EQUAL(read_file(file), "2023-11-15 03:43:20,250 | INFO | checkpoint\n");
+  BOOST_CHECK_EQUAL(stc::testing::read_file(file), "2023-11-15 03:43:20,250 | INFO | checkpoint\n");
 }
 
 BOOST_AUTO_TEST_CASE(level_hides_text_lines) {
-  const TemporaryFolder folder;
-  const fs::path file = folder.path / "train.log";
+  const stc::testing::Folder folder;
+  const fs::path file = folder.path() / "train.log";
   const auto log = make_text_log({file.string(), "WARNING", 0});
   log->on_event(step_event(1), 1700000000.0);
   log_line(STC_LOG_INFO, "hidden");
   log_line(STC_LOG_ERROR, "shown");
   log->close();
-  const std::string text = read_file(file);
+  const std::string text = stc::testing::read_file(file);
   BOOST_CHECK_MESSAGE(std::regex_match(text, std::regex(kStamp + "ERROR \\| shown\n")), text);
 }
 
@@ -152,8 +135,8 @@ BOOST_AUTO_TEST_CASE(an_unwritable_file_is_an_error_that_names_it) {
 }
 
 BOOST_AUTO_TEST_CASE(plain_lines_where_there_is_no_terminal) {
-  const TemporaryFolder folder;
-  const fs::path out = folder.path / "stdout";
+  const stc::testing::Folder folder;
+  const fs::path out = folder.path() / "stdout";
   const int descriptor = open(out.c_str(), O_CREAT | O_WRONLY, 0600);
   {
     const RedirectedStdout redirected(descriptor);
@@ -162,7 +145,7 @@ BOOST_AUTO_TEST_CASE(plain_lines_where_there_is_no_terminal) {
     log->close();
   }
   ::close(descriptor);
-  const std::string text = read_file(out);
+  const std::string text = stc::testing::read_file(out);
   BOOST_CHECK_MESSAGE(
       std::regex_match(text, std::regex(kStamp + "INFO \\| train_step step=1 loss=2.5 steps_per_sec=2 "
                                                  "tokens_per_sec=1234.4\n")),

@@ -57,14 +57,6 @@ void write_bytes(const std::string& path, const Bytes& bytes) {
   if (!out) throw std::logic_error("cannot write " + path);
 }
 
-TempFolder::TempFolder() : path_((fs::temp_directory_path() / "stc-plugins-test-XXXXXX").string()) {
-  if (::mkdtemp(path_.data()) == nullptr) throw std::logic_error("no temporary folder");
-}
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 Bytes with_note(Bytes file, const std::function<void(stc_note_library&)>& change) {
   return changed<stc_note_library>(std::move(file), STC_NOTE_TYPE_LIBRARY, change);
 }

@@ -10,6 +10,8 @@
 
 #include "host/errors/error.hpp"
 
+#include "stc/testing/folder.hpp"
+
 namespace stc::host::test {
 
 using Bytes = std::vector<char>;
@@ -22,15 +24,11 @@ void write_bytes(const std::string& path, const Bytes& bytes);
 /// A folder that dies with the object.
 class TempFolder {
  public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path() + "/" + name; }
+  std::string path() const { return folder_.path().string(); }
 
  private:
-  std::string path_;
+  stc::testing::Folder folder_;
 };
 
 /// Changes the library note inside a file of the corpus.

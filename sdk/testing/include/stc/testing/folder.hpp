@@ -1,5 +1,5 @@
 /// \file
-/// A temporary folder that is gone at the end of its scope, and what files are in a folder.
+/// A temporary folder that is gone at the end of its scope, and the bytes of files.
 #pragma once
 
 #include <cstdlib>
@@ -12,14 +12,21 @@
 
 namespace stc::testing {
 
+/// The bytes of a file; nothing when it cannot be read.
+inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
 class Folder {
  public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stc-test-XXXXXX").string();
+  /// Made inside \p base.
+  explicit Folder(const std::filesystem::path& base = std::filesystem::temp_directory_path()) {
+    std::string pattern = (base / "stc-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
       throw std::runtime_error("cannot make a folder like " + pattern);
     }
-    path_ = pattern;
+    path_ = std::filesystem::canonical(pattern);
   }
   ~Folder() {
     std::error_code ignored;
@@ -34,9 +41,7 @@ class Folder {
     std::map<std::string, std::string> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
       if (entry.is_regular_file()) {
-        std::ifstream in(entry.path(), std::ios::binary);
-        files[entry.path().lexically_relative(path_).string()] =
-            std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+        files[entry.path().lexically_relative(path_).string()] = read_file(entry.path());
       }
     }
     return files;
