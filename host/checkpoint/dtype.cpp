@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "stc/abi/core.h"
+#include "stc/core/dtype.hpp"
 
 namespace stc::host {
 namespace {
@@ -10,22 +10,21 @@ namespace {
 struct Dtype {
   int code;
   const char* name;
-  uint64_t bytes;
 };
 
 constexpr std::array<Dtype, 12> kDtypes = {{
-    {STC_DTYPE_BOOL, "BOOL", 1},
-    {STC_DTYPE_UINT8, "U8", 1},
-    {STC_DTYPE_INT8, "I8", 1},
-    {STC_DTYPE_INT16, "I16", 2},
-    {STC_DTYPE_UINT16, "U16", 2},
-    {STC_DTYPE_FLOAT16, "F16", 2},
-    {STC_DTYPE_BFLOAT16, "BF16", 2},
-    {STC_DTYPE_INT32, "I32", 4},
-    {STC_DTYPE_UINT32, "U32", 4},
-    {STC_DTYPE_FLOAT32, "F32", 4},
-    {STC_DTYPE_INT64, "I64", 8},
-    {STC_DTYPE_FLOAT64, "F64", 8},
+    {STC_DTYPE_BOOL, "BOOL"},
+    {STC_DTYPE_UINT8, "U8"},
+    {STC_DTYPE_INT8, "I8"},
+    {STC_DTYPE_INT16, "I16"},
+    {STC_DTYPE_UINT16, "U16"},
+    {STC_DTYPE_FLOAT16, "F16"},
+    {STC_DTYPE_BFLOAT16, "BF16"},
+    {STC_DTYPE_INT32, "I32"},
+    {STC_DTYPE_UINT32, "U32"},
+    {STC_DTYPE_FLOAT32, "F32"},
+    {STC_DTYPE_INT64, "I64"},
+    {STC_DTYPE_FLOAT64, "F64"},
 }};
 
 const Dtype* find(int code) {
@@ -36,11 +35,6 @@ const Dtype* find(int code) {
 }
 
 }  // namespace
-
-uint64_t dtype_bytes(int dtype) {
-  const Dtype* found = find(dtype);
-  return found == nullptr ? 0 : found->bytes;
-}
 
 const char* safetensors_dtype_name(int dtype) {
   const Dtype* found = find(dtype);
@@ -64,7 +58,7 @@ std::string safetensors_dtype_names() {
 }
 
 std::optional<uint64_t> dense_bytes(int dtype, const std::vector<int64_t>& shape) {
-  uint64_t bytes = dtype_bytes(dtype);
+  uint64_t bytes = dtype_size(dtype);
   if (bytes == 0) return std::nullopt;
   bool empty = false;
   for (const int64_t size : shape) {

@@ -1,5 +1,5 @@
 /// \file
-/// The dtypes of stc and their names in safetensors files.
+/// The dtypes of stc (stc/core/dtype.hpp) and their names in safetensors files.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,6 @@
 #include <vector>
 
 namespace stc::host {
-
-/// Bytes of one element of STC_DTYPE_*; 0 for an unknown code.
-uint64_t dtype_bytes(int dtype);
 
 /// "F32" for STC_DTYPE_FLOAT32; null for an unknown code.
 const char* safetensors_dtype_name(int dtype);

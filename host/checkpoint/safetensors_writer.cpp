@@ -10,6 +10,7 @@
 #include "host/checkpoint/hash.hpp"
 #include "host/checkpoint/safetensors.hpp"
 #include "host/checkpoint/safetensors_format.hpp"
+#include "stc/core/dtype.hpp"
 
 static_assert(std::endian::native == std::endian::little,
               "tensors are written as they lie in memory");
@@ -41,7 +42,7 @@ std::vector<size_t> data_order(const std::vector<HostTensor>& tensors) {
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return dtype_bytes(tensors[a].dtype) > dtype_bytes(tensors[b].dtype);
+    return dtype_size(tensors[a].dtype) > dtype_size(tensors[b].dtype);
   });
   return order;
 }

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "host/data/dtype.hpp"
 #include "host/errors/error.hpp"
+#include "stc/core/dtype.hpp"
 
 namespace stc::host {
 namespace {
@@ -35,7 +35,7 @@ std::string source_name(const LoadedPlugin& plugin, const Value& section) {
 bool FieldInfo::ragged() const { return std::find(sizes.begin(), sizes.end(), -1) != sizes.end(); }
 
 uint64_t FieldInfo::row_bytes() const {
-  uint64_t n = dtype_bytes(dtype);
+  uint64_t n = dtype_size(dtype);
   for (const int64_t size : sizes) n *= static_cast<uint64_t>(size);
   return n;
 }
@@ -118,7 +118,7 @@ void Dataset::describe() {
     if (field.form < STC_FIELD_READY || field.form > STC_FIELD_IDS) {
       refuse("field " + name + ": form " + std::to_string(field.form));
     }
-    if (dtype_bytes(field.dtype) == 0) refuse("field " + name + ": dtype " + std::to_string(field.dtype));
+    if (dtype_size(field.dtype) == 0) refuse("field " + name + ": dtype " + std::to_string(field.dtype));
     if (field.ndim < 0 || (field.ndim > 0 && field.sizes == nullptr)) refuse("field " + name + ": no sizes");
     fields_.push_back({name, field.form, field.dtype, {field.sizes, field.sizes + field.ndim}});
     for (const int64_t size : fields_.back().sizes) {

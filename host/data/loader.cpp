@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "host/data/batch_source.hpp"
-#include "host/data/dtype.hpp"
 #include "host/data/ordered_queue.hpp"
 #include "host/errors/error.hpp"
+#include "stc/core/dtype.hpp"
 
 namespace stc::host {
 namespace {
@@ -22,7 +22,7 @@ void check_ragged_field(const Dataset& dataset) {
   if (dataset.fields().size() > 1) refuse(dataset, "field " + field.name + ": text or ids are the only field");
   if (field.sizes != std::vector<int64_t>{-1}) refuse(dataset, "field " + field.name + ": expected sizes [-1]");
   const bool text = field.form == STC_FIELD_UTF8;
-  const bool fits = text ? dtype_bytes(field.dtype) == 1
+  const bool fits = text ? dtype_size(field.dtype) == 1
                          : field.dtype == STC_DTYPE_UINT8 || field.dtype == STC_DTYPE_UINT16 ||
                                field.dtype == STC_DTYPE_INT32 || field.dtype == STC_DTYPE_UINT32 ||
                                field.dtype == STC_DTYPE_INT64;
@@ -67,7 +67,7 @@ void set_field(BatchField& field, const char* name, int dtype, std::initializer_
   field.name.assign(name);
   field.dtype = dtype;
   field.shape.assign(shape);
-  field.bytes = dtype_bytes(dtype);
+  field.bytes = dtype_size(dtype);
   for (const int64_t size : shape) field.bytes *= static_cast<uint64_t>(size);
   field.data = pool.memory(field.bytes);
 }

@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "host/data/dtype.hpp"
 #include "host/errors/error.hpp"
+#include "stc/core/dtype.hpp"
 #include "stc/abi/core.h"
 
 namespace stc::host {
@@ -35,7 +35,7 @@ stc_row_buffer ragged_buffer(std::vector<char>& data, uint64_t* offsets) {
 StreamRows::StreamRows(Dataset& dataset, const std::string& split, uint64_t piece_bytes)
     : dataset_(dataset),
       stream_(dataset.open(split, 0, 1)),
-      element_bytes_(dtype_bytes(dataset.fields().front().dtype)),
+      element_bytes_(dtype_size(dataset.fields().front().dtype)),
       data_(piece_bytes) {}
 
 void StreamRows::seek(uint64_t, uint64_t cursor) {
@@ -74,7 +74,7 @@ IndexedRows::IndexedRows(Dataset& dataset, const std::string& split, PassOrder o
     : dataset_(dataset),
       stream_(dataset.open(split, 0, 1)),
       order_(order),
-      element_bytes_(dtype_bytes(dataset.fields().front().dtype)),
+      element_bytes_(dtype_size(dataset.fields().front().dtype)),
       data_(piece_bytes) {}
 
 void IndexedRows::seek(uint64_t pass, uint64_t cursor) {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "host/data/batch_source.hpp"
-#include "host/data/dtype.hpp"
 #include "host/errors/error.hpp"
+#include "stc/core/dtype.hpp"
 
 namespace stc::host {
 namespace {
@@ -29,7 +29,7 @@ void for_each(const BatchField& field, uint64_t n, const Fn& fn) {
   }
 }
 
-uint64_t numel(const BatchField& field) { return field.bytes / dtype_bytes(field.dtype); }
+uint64_t numel(const BatchField& field) { return field.bytes / dtype_size(field.dtype); }
 
 /// Lays out batches of ready rows, and counts what is in them.
 class RowCollator {
@@ -93,7 +93,7 @@ class RowCollator {
     const BatchField& main = ids != nullptr ? *ids : inputs != nullptr ? *inputs : batch.fields.front();
     batch.tokens = static_cast<int64_t>(numel(main));
     const BatchField* mask = batch.find("attention_mask");
-    if (mask != nullptr && (is_integer(mask->dtype) || dtype_bytes(mask->dtype) == 1)) {
+    if (mask != nullptr && (is_integer(mask->dtype) || dtype_size(mask->dtype) == 1)) {
       batch.tokens = 0;
       for_each(*mask, numel(*mask), [&](uint64_t, int64_t on) { batch.tokens += on != 0; });
     }
