@@ -1,24 +1,15 @@
 #include "host/train/loss.hpp"
 
-#include <sstream>
-
 #include <ATen/ops/cross_entropy_loss.h>
 
 #include "host/errors/error.hpp"
 #include "host/train/tensor_bridge.hpp"
+#include "stc/core/shape.hpp"
 
 namespace stc::host {
 namespace {
 
 constexpr int64_t kIgnoredLabel = -100;
-
-std::string shape_text(const at::Tensor& tensor) {
-  std::ostringstream text;
-  text << "(";
-  for (int64_t i = 0; i < tensor.dim(); ++i) text << (i > 0 ? "," : "") << tensor.size(i);
-  text << ")";
-  return text.str();
-}
 
 /// Counts labels that take part; refuses those that no class has.
 int64_t count_labels(const at::Tensor& labels, int64_t classes) {
@@ -41,8 +32,8 @@ int64_t count_labels(const at::Tensor& labels, int64_t classes) {
 at::Tensor causal_loss(const at::Tensor& logits, const at::Tensor& labels) {
   if (logits.dim() != 3 || labels.dim() != 2 || labels.size(0) != logits.size(0) ||
       (labels.size(1) != logits.size(1) && labels.size(1) != logits.size(1) - 1)) {
-    throw ShapeError("labels: shape " + shape_text(labels) + " does not fit logits of shape " +
-                         shape_text(logits),
+    throw ShapeError("labels: shape " + shape_text(labels.sizes()) + " does not fit logits of shape " +
+                         shape_text(logits.sizes()),
                      "labels are (B,T), or (B,T-1) for logits[:, :-1]");
   }
   const at::Tensor used = labels.size(1) == logits.size(1) ? logits : logits.narrow(1, 0, labels.size(1));

@@ -4,38 +4,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "host/errors/error.hpp"
+#include "host/encoding/hex.hpp"
 #include "host/services/services.hpp"
 #include "host/train/tensor_bridge.hpp"
 
 namespace stc::host {
-
-std::string to_hex(const std::string& bytes) {
-  static const char digits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text.push_back(digits[byte >> 4]);
-    text.push_back(digits[byte & 15]);
-  }
-  return text;
-}
-
-std::string from_hex(const std::string& text, const std::string& subject) {
-  const auto nibble = [&](char c) -> unsigned {
-    if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-    if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
-    throw CheckpointError("state.json: " + subject + ": holds a character that is not hexadecimal");
-  };
-  if (text.size() % 2 != 0) throw CheckpointError("state.json: " + subject + ": odd number of digits");
-  std::string bytes;
-  bytes.reserve(text.size() / 2);
-  for (size_t i = 0; i < text.size(); i += 2) {
-    bytes.push_back(static_cast<char>(nibble(text[i]) * 16 + nibble(text[i + 1])));
-  }
-  return bytes;
-}
 
 struct StateCollectorSlots {
   static StateCollector& self(void* ctx) { return *static_cast<StateCollector*>(ctx); }
@@ -141,7 +114,7 @@ StateProvider::StateProvider(const std::vector<HostTensor>& tensors, const Value
     for (const auto& [name, text] : bytes.items()) {
       auto entry = std::make_unique<Entry>();
       entry->name = name;
-      entry->bytes = from_hex(text.get<std::string>(), name);
+      entry->bytes = from_hex(text.get<std::string>(), "state.json: " + name);
       entries_.push_back(std::move(entry));
     }
   }

@@ -47,8 +47,4 @@ class StateProvider {
   Entry* find(const std::string& name) const;
 };
 
-std::string to_hex(const std::string& bytes);
-/// \throws CheckpointError
-std::string from_hex(const std::string& text, const std::string& subject);
-
 }  // namespace stc::host

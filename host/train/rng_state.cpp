@@ -6,8 +6,8 @@
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 
+#include "host/encoding/hex.hpp"
 #include "host/errors/error.hpp"
-#include "host/train/plugin_state.hpp"
 
 namespace stc::host {
 
@@ -24,7 +24,7 @@ std::string rng_state_to_hex(const at::Tensor& state) {
 }
 
 void restore_rng_state(const std::string& hex) {
-  const std::string bytes = from_hex(hex, "rng.cpu");
+  const std::string bytes = from_hex(hex, "state.json: rng.cpu");
   at::Tensor state = at::empty({static_cast<int64_t>(bytes.size())}, at::kByte);
   std::memcpy(state.mutable_data_ptr(), bytes.data(), bytes.size());
   at::Generator generator = at::detail::getDefaultCPUGenerator();

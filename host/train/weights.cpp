@@ -1,7 +1,6 @@
 #include "host/train/weights.hpp"
 
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -10,17 +9,10 @@
 
 #include "host/errors/error.hpp"
 #include "host/train/tensor_bridge.hpp"
+#include "stc/core/shape.hpp"
 
 namespace stc::host {
 namespace {
-
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::ostringstream text;
-  text << "(";
-  for (size_t i = 0; i < shape.size(); ++i) text << (i > 0 ? "," : "") << shape[i];
-  text << ")";
-  return text.str();
-}
 
 /// Copies a stored tensor into a live one. Appends what does not fit to `problems`.
 void load_into(const at::Tensor& live, const std::string& name, const std::vector<HostTensor>& stored,
@@ -30,7 +22,7 @@ void load_into(const at::Tensor& live, const std::string& name, const std::vecto
     seen.insert(name);
     if (live.sizes() != c10::IntArrayRef(candidate.shape)) {
       problems.push_back(name + ": checkpoint has shape " + shape_text(candidate.shape) +
-                         ", the model has " + shape_text(live.sizes().vec()));
+                         ", the model has " + shape_text(live.sizes()));
     } else if (to_scalar_type(candidate.dtype) != live.scalar_type()) {
       problems.push_back(name + ": checkpoint has another dtype than the model");
     } else {

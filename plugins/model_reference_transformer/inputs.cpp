@@ -1,6 +1,7 @@
 #include "inputs.hpp"
 
 #include "stc/core/fault.hpp"
+#include "stc/core/shape.hpp"
 
 namespace stc::reference_transformer {
 namespace {
@@ -37,11 +38,7 @@ at::Tensor as_int64(const at::Tensor& t, at::Device device) {
 
 }  // namespace
 
-std::string shape_text(const at::Tensor& t) {
-  std::string out = "(";
-  for (int64_t i = 0; i < t.dim(); ++i) out += (i == 0 ? "" : ",") + std::to_string(t.size(i));
-  return out + ")";
-}
+std::string shape_text(const at::Tensor& t) { return stc::shape_text(t.sizes()); }
 
 at::Tensor checked_ids(const at::Tensor& ids, int64_t vocab, at::Device device) {
   if (ids.dim() != 2) throw bad_input("input_ids: shape " + shape_text(ids) + ", expected (rows, positions)");

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <stc/core/shape.hpp>
+
 namespace stc::adamw {
 namespace {
 
@@ -83,7 +85,7 @@ void check_gradient(const Slot& slot, const stc_tensor_info& info) {
                           std::equal(slot.sizes.begin(), slot.sizes.end(), info.sizes);
   if (!same_shape) {
     refuse(slot.name, "gradient has shape " + shape_text(info.sizes, static_cast<size_t>(info.ndim)) + ", expected " +
-                          shape_text(slot.sizes.data(), slot.sizes.size()));
+                          shape_text(slot.sizes));
   }
   if (info.device_type != slot.device_type || info.device_index != slot.device_index) {
     refuse(slot.name, "gradient is on another device than the parameter");
@@ -184,7 +186,7 @@ stc_buffer find_moment(const stable::StateReader& reader, const Slot& slot, cons
                 "state " + name + ": got " + dtype_name(found.dtype) + " " +
                     shape_text(found.sizes, static_cast<size_t>(found.ndim)) + ", expected " +
                     dtype_name(slot.on_host ? slot.state_dtype() : slot.dtype) + " " +
-                    shape_text(slot.sizes.data(), slot.sizes.size()));
+                    shape_text(slot.sizes));
   }
   return found;
 }

@@ -45,13 +45,6 @@ struct Slot {
   size_t state_size() const { return is_double() ? sizeof(double) : sizeof(float); }
 };
 
-/// "(4,129)"
-inline std::string shape_text(const int64_t* sizes, size_t rank) {
-  std::string text = "(";
-  for (size_t i = 0; i < rank; ++i) text += (i > 0 ? "," : "") + std::to_string(sizes[i]);
-  return text + ")";
-}
-
 /// The multipliers of update number t (from 1) at rate lr.
 template <class S>
 Factors<S> make_factors(const Settings& s, double lr, double weight_decay, double grad_factor, int64_t t) {

@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <boost/test/unit_test.hpp>
 
+#include "host/encoding/hex.hpp"
 #include "host/errors/error.hpp"
 #include "host/services/services.hpp"
 #include "host/train/fingerprint.hpp"
