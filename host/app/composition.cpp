@@ -5,6 +5,7 @@
 #include <iostream>
 #include <random>
 
+#include "host/app/instance_spec.hpp"
 #include "host/events/fields.hpp"
 #include "host/events/receivers.hpp"
 #include "host/events/sink.hpp"
@@ -44,13 +45,7 @@ Composition::Composition(Run& run, Registry& registry, ComposeMode mode)
     : run_(run), registry_(registry), mode_(mode) {}
 
 InstanceSpec Composition::spec(int kind, const std::string& name, const std::string& section) {
-  InstanceSpec spec;
-  spec.plugin = &registry_.load(kind, name);
-  spec.section = run_.config.plugin_section(spec.plugin->declaration, section);
-  spec.section_name = section;
-  spec.context = &run_.context;
-  spec.config = &run_.config;
-  return spec;
+  return instance_spec(registry_, run_.context, run_.config, kind, name, section);
 }
 
 void Composition::prepare_context() {
@@ -162,8 +157,9 @@ void Composition::open_store() {
       StoreOptions{checkpoint_directory(run_.settings), settings.keep_last, settings.keep_every, STC_VERSION});
   if (settings.resume != CheckpointSettings::Resume::kNo) {
     resume_from_ = run_.store->open_latest(note);
-    if (resume_from_ || !run_.store->run_id().empty()) {
-      run_.run_id = run_.store->run_id();
+    if (const std::string id = run_.store->run_id(); !id.empty()) {
+      run_.run_id = id;
+      continues_run_ = true;
     }
     if (!resume_from_ && settings.resume == CheckpointSettings::Resume::kYes) {
       warn("resume: no checkpoint in " + checkpoint_directory(run_.settings) + ", starting anew");
@@ -194,14 +190,12 @@ void Composition::build_trainer() {
   if (resume_from_) {
     run_.trainer->restore(*resume_from_);
     resume_from_.reset();
+  }
+  if (!run_.store) return;
+  if (continues_run_) {
     run_.store->begin_resumed(run_.run_id);
-  } else if (run_.store) {
-    const bool same_run = !run_.store->run_id().empty() && run_.store->run_id() == run_.run_id;
-    if (same_run) {
-      run_.store->begin_resumed(run_.run_id);
-    } else {
-      run_.store->begin_new(run_.run_id, [this](const std::string& text) { warn(text); });
-    }
+  } else {
+    run_.store->begin_new(run_.run_id, [this](const std::string& text) { warn(text); });
   }
 }
 
@@ -216,13 +210,9 @@ void Composition::open_sinks() {
   info.config_json = to_json(run_.config.redacted());
   info.start_step = run_.trainer->counters().step;
   for (const SinkSettings& sink : settings.logging.sinks) {
-    InstanceSpec sink_spec;
-    sink_spec.plugin = &registry_.load(STC_KIND_SINK, sink.name);
-    sink_spec.section = sink.section;
-    sink_spec.section_name = "logging.sinks";
-    sink_spec.context = &run_.context;
-    sink_spec.config = &run_.config;
-    run_.events->add(std::make_unique<Sink>(std::move(sink_spec), info));
+    run_.events->add(std::make_unique<Sink>(
+        instance_spec(registry_, run_.context, run_.config, STC_KIND_SINK, sink.name, sink.section, "logging.sinks"),
+        info));
   }
 }
 

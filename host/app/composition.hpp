@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "host/app/compose.hpp"
 
@@ -38,6 +37,7 @@ class Composition {
   ComposeMode mode_;
   PrecisionPlan plan_;
   std::string device_name_;
+  bool continues_run_ = false;  // the checkpoint folder is this run's already
   std::optional<LoadedCheckpoint> resume_from_;
 };
 

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "host/app/commands.hpp"
+#include "host/app/instance_spec.hpp"
 #include "host/app/sampler.hpp"
 #include "host/checkpoint/store.hpp"
 #include "host/config/settings.hpp"
@@ -13,17 +14,6 @@
 
 namespace stc::host {
 namespace {
-
-InstanceSpec spec(Registry& registry, RunContext& context, const Config& config, int kind,
-                  const std::string& name, const std::string& section) {
-  InstanceSpec spec;
-  spec.plugin = &registry.load(kind, name);
-  spec.section = config.plugin_section(spec.plugin->declaration, section);
-  spec.section_name = section;
-  spec.context = &context;
-  spec.config = &config;
-  return spec;
-}
 
 void check_arguments(const GenerateArguments& arguments) {
   if (arguments.prompt.empty()) {
@@ -53,8 +43,8 @@ int generate_command(const GenerateArguments& arguments) {
   context.registry = &registry;
   context.config = &config;
   context.device = resolve_device(config, "cpu").info;
-  const Tokenizer tokenizer(spec(registry, context, config, STC_KIND_TOKENIZER, settings.data.tokenizer, "data"));
-  Model model(spec(registry, context, config, STC_KIND_MODEL, settings.model_name, "model"));
+  const Tokenizer tokenizer(instance_spec(registry, context, config, STC_KIND_TOKENIZER, settings.data.tokenizer, "data"));
+  Model model(instance_spec(registry, context, config, STC_KIND_MODEL, settings.model_name, "model"));
   load_weights(model, checkpoint);
   model.set_training(false);
 

@@ -7,7 +7,7 @@
 namespace stc::host {
 namespace {
 
-/// Keys of a plugin's section that may change between sessions without changing what is trained.
+/// Keys of a plugin's section that a resumed run may change.
 bool may_change(const std::string& key) {
   static const std::set<std::string> kFree = {"lr", "weight_decay", "fused", "gradient_checkpointing"};
   return kFree.count(key) > 0;

@@ -87,7 +87,7 @@ void Trainer::Impl::save(const LoaderPosition& position, const at::Tensor& rng) 
 
 void Trainer::Impl::save_last_step() {
   if (parts.store == nullptr) return;
-  const bool stepped = counters.step > at_start.step;
+  const bool stepped = counters.step > first_step;
   if (stepped && last_saved_step != counters.step) {
     // A window under way was dropped: the next process begins it again.
     const bool interrupted = parts.loader->position() != step_begin;

@@ -20,7 +20,8 @@ const Counters& Trainer::counters() const { return impl_->counters; }
 FitResult Trainer::fit() {
   Impl& self = *impl_;
   const uint64_t target = std::max<uint64_t>(self.counters.step, self.settings.run.target_step);
-  self.at_start = self.counters;
+  self.first_step = self.counters.step;
+  self.step_begin = self.parts.loader->position();
   self.parts.model->set_training(true);
   self.choose_path();
   self.emit_train_start(target);
@@ -72,7 +73,6 @@ bool Trainer::step() {
 
 void Trainer::run_micro_batches(Window& window) {
   Impl& self = *impl_;
-  self.step_begin = self.parts.loader->position();
   self.rng_at_step_begin = current_rng_state();
   for (int64_t index = 0; index < self.settings.data.accumulation_steps; ++index) {
     self.micro_batch(window, index);

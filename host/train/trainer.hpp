@@ -68,7 +68,7 @@ class Trainer {
   bool step();
   void run_micro_batches(Window& window);  // 1
   bool update_parameters(Window& window);  // 2
-  bool skip_update(Window& window);        // of 2, on overflow; false
+  bool skip_update();                      // of 2, on overflow; false
   void advance_schedule(Window& window);   // 3
   void meet_nodes(Window& window);         // 4
   void reset_inner_optimizer(Window& window);  // 5

@@ -33,8 +33,12 @@ struct Trainer::Window {
   double lr = 0;
   std::optional<double> grad_norm;  // unscaled, before clipping
   std::vector<std::pair<std::string, double>> auxiliary;
-  std::string where;  // the batches of the window, for errors
-  bool skipped = false;
+  std::vector<std::string> where;  // of each batch, for errors
+
+  /// A masked micro-batch weighs nothing, whatever its model returned for it.
+  void add_loss(double weight, double loss) {
+    if (weight > 0) weighted_loss += weight * loss;
+  }
 };
 
 struct Trainer::Impl {
@@ -43,7 +47,7 @@ struct Trainer::Impl {
   TrainerParts parts;
   const Settings& settings;
   Counters counters;
-  Counters at_start;  // for rates: counted since this process began
+  uint64_t first_step = 0;  // counters.step when this process began to train
 
   // trainable parameters in the order of bind
   std::vector<const ModelParameter*> trainable;
@@ -56,8 +60,7 @@ struct Trainer::Impl {
   int64_t capacity = 0;     // micro_batch_size * block_size: tokens of a full micro-batch
   int64_t skips_in_a_row = 0;
   std::optional<double> last_loss;
-  std::optional<double> pending_loss;  // read for the record of this step
-  LoaderPosition step_begin;  // position before the window under way
+  LoaderPosition step_begin;  // position after the last step made or skipped
   at::Tensor rng_at_step_begin;
   std::optional<uint64_t> last_saved_step;
   bool last_save_failed = false;
@@ -67,8 +70,8 @@ struct Trainer::Impl {
   // window.cpp
   void micro_batch(Window& window, int64_t index);
   double backward(const at::Tensor& loss, double weight);
-  bool run_fused(Window& window, const Batch& batch, const stc_pass_info& info,
-                 const std::vector<NamedHandle>& inputs, double labels, double& loss_value);
+  bool run_fused(Window& window, const stc_pass_info& info, const std::vector<NamedHandle>& inputs,
+                 double weight);
   void choose_path();
   // update.cpp
   void bind_optimizer();

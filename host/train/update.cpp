@@ -86,8 +86,10 @@ void Trainer::Impl::check_finite(const Window& window, double loss) const {
   const bool bad_loss = !std::isfinite(loss);
   const bool bad_norm = window.grad_norm && !std::isfinite(*window.grad_norm);
   if (!bad_loss && !bad_norm) return;
+  std::string where;
+  for (const std::string& batch : window.where) where += (where.empty() ? "" : "; ") + batch;
   throw NonFiniteError(std::string(bad_loss ? "loss" : "gradient norm") + ": not finite at step " +
-                       std::to_string(counters.step + 1) + ", batch " + window.where,
+                       std::to_string(counters.step + 1) + ", batch " + where,
                    "the weights of the last finite step are kept; lower optimizer.lr, set "
                    "optimizer.grad_clip, or look at the batch");
 }
@@ -104,7 +106,7 @@ bool Trainer::update_parameters(Window& window) {
   if (self.parts.plan.scaler) {
     const bool overflow = !std::isfinite(*window.grad_norm);
     self.parts.precision->update(overflow);
-    if (overflow) return skip_update(window);
+    if (overflow) return skip_update();
     self.skips_in_a_row = 0;
   }
   if (self.on_cpu) self.check_finite(window, self.window_loss(window));
@@ -127,9 +129,8 @@ bool Trainer::update_parameters(Window& window) {
   return true;
 }
 
-bool Trainer::skip_update(Window& window) {
+bool Trainer::skip_update() {
   Impl& self = *impl_;
-  window.skipped = true;
   self.clear_gradients();
   self.step_begin = self.parts.loader->position();
   Event event("optimizer_step_skipped");

@@ -1,8 +1,5 @@
 // Step 1 of Trainer::step: micro-batches through forward, loss and backward.
 
-#include <ATen/ops/zeros.h>
-#include <c10/core/DeviceGuard.h>
-
 #include "host/train/autocast.hpp"
 #include "host/train/dropout_key.hpp"
 #include "host/train/loss.hpp"
@@ -65,9 +62,9 @@ void Trainer::Impl::micro_batch(Window& window, int64_t index) {
   const double share = by_tokens ? labels / static_cast<double>(capacity) : 1.0;
   info.weight = share * (parts.plan.scaler ? parts.precision->scale() : 1.0);
 
-  window.where = window.where.empty() ? batch->where : window.where + "; " + batch->where;
-  double loss_value = 0;
-  if (!fused || !run_fused(window, *batch, info, moved.inputs, labels, loss_value)) {
+  window.where.push_back(batch->where);
+  const double weight = by_tokens ? labels : 1.0;
+  if (!fused || !run_fused(window, info, moved.inputs, weight)) {
     at::Tensor loss;
     ModelOutputs outputs;
     {
@@ -75,18 +72,16 @@ void Trainer::Impl::micro_batch(Window& window, int64_t index) {
       outputs = parts.model->forward(info, moved.inputs);
       loss = loss_of(outputs, moved.inputs, parts.model->name());
     }
-    loss_value = backward(loss, info.weight);
-    const double weight = by_tokens ? labels : 1.0;
+    const double loss_value = backward(loss, info.weight);
     if (on_cpu) {
-      // A masked micro-batch weighs nothing, whatever its model returned for it.
-      if (weight > 0) window.weighted_loss += weight * loss_value;
+      window.add_loss(weight, loss_value);
     } else {
       const at::Tensor part = loss.detach().to(at::kDouble).mul(weight);
       window.device_loss = window.device_loss.defined() ? window.device_loss.add(part) : part;
     }
     if (index + 1 == settings.data.accumulation_steps) collect_auxiliary(outputs, window.auxiliary);
   }
-  window.valid_labels += by_tokens ? labels : 1.0;
+  window.valid_labels += weight;
   window.micro_batches += 1;
   window.rows += batch->rows;
   window.tokens += batch->tokens;
@@ -103,9 +98,8 @@ double Trainer::Impl::backward(const at::Tensor& loss, double weight) {
   return value;
 }
 
-bool Trainer::Impl::run_fused(Window& window, const Batch& batch, const stc_pass_info& info,
-                              const std::vector<NamedHandle>& inputs, double labels,
-                              double& loss_value) {
+bool Trainer::Impl::run_fused(Window& window, const stc_pass_info& info,
+                              const std::vector<NamedHandle>& inputs, double weight) {
   ModelOutputs aux;
   std::string reason;
   const TensorHandle loss = parts.model->loss_and_grad(info, inputs, aux, reason);
@@ -120,11 +114,8 @@ bool Trainer::Impl::run_fused(Window& window, const Batch& batch, const stc_pass
     parts.events->emit(std::move(event));
     return false;
   }
-  loss_value = to_tensor(loss.get()).to(at::kCPU, at::kDouble).item<double>();
-  const double weight = settings.run.loss_average == "tokens" ? labels : 1.0;
-  if (weight > 0) window.weighted_loss += weight * loss_value;
+  window.add_loss(weight, to_tensor(loss.get()).to(at::kCPU, at::kDouble).item<double>());
   collect_auxiliary(aux, window.auxiliary);
-  (void)batch;
   return true;
 }
 

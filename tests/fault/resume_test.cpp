@@ -137,9 +137,8 @@ BOOST_DATA_TEST_CASE(gives_the_same_bits_after_kills_at_any_moment, boost::unit_
   const fs::path unbroken = make_folder("unbroken", sample);
   BOOST_REQUIRE_EQUAL(train(unbroken, "").exit, 0);
   const fs::path broken = make_folder("broken", sample);
-  // Killed as soon as a checkpoint event of the session appears: while the next one is being written.
-  int sessions = 0;
-  for (; sessions < 30; ++sessions) {
+  // Killed as soon as a checkpoint event of the process appears: while the next one is being written.
+  for (int attempt = 0; attempt < 30; ++attempt) {
     const ProcessResult part = train(broken, "checkpoint step=");
     BOOST_REQUIRE_MESSAGE(part.exit == 128 + kKill || part.exit == 0, part.err);
     if (part.exit == 0) break;
