@@ -20,7 +20,10 @@ struct ConfigArguments {
   std::vector<std::string> plugin_paths;
 };
 
-int run_command(const ConfigArguments& arguments);
+struct RunArguments : ConfigArguments {
+  bool profile = false;  // records a trace in the run's folder
+};
+int run_command(const RunArguments& arguments);
 
 struct ValidateArguments : ConfigArguments {
   std::string format = "yaml";  // yaml or json
@@ -68,5 +71,11 @@ struct GenerateArguments {
   std::vector<std::string> plugin_paths;
 };
 int generate_command(const GenerateArguments& arguments);
+
+struct ReplayArguments {
+  std::string path;  // a run's folder, or one record
+  std::vector<std::string> plugin_paths;
+};
+int replay_command(const ReplayArguments& arguments);
 
 }  // namespace stc::host

@@ -26,6 +26,7 @@ std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode
   run->settings = make_settings(run->config);
   Composition composition(*run, registry, mode);
   composition.prepare_context();
+  if (mode == ComposeMode::kProfile) composition.record_trace();
   composition.build_data();
   composition.build_model();
   composition.build_precision();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "host/profile/trace.hpp"
 #include "host/train/trainer.hpp"
 
 namespace stc::host {
@@ -16,6 +17,7 @@ struct Run {
   Config config;
   Settings settings;
   RunContext context;
+  std::unique_ptr<TraceRecorder> trace;  // with --profile
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Model> model;
@@ -30,8 +32,9 @@ struct Run {
 };
 
 enum class ComposeMode {
-  kTrain,  // takes the checkpoint folder, opens sinks, restores when resume says so
-  kCheck,  // `validate --deep`: builds everything, writes nothing
+  kTrain,    // takes the checkpoint folder, opens sinks, restores when resume says so
+  kProfile,  // the same, and records a trace
+  kCheck,    // `validate --deep`: builds everything, writes nothing
 };
 
 /// \throws Error of any kind, before anything is overwritten.

@@ -44,6 +44,15 @@ std::string precision_plugin(const Settings& settings) {
 Composition::Composition(Run& run, Registry& registry, ComposeMode mode)
     : run_(run), registry_(registry), mode_(mode) {}
 
+void Composition::record_trace() {
+  const std::string& folder = run_.settings.run.output_dir;
+  std::filesystem::create_directories(folder);
+  run_.trace = std::make_unique<TraceRecorder>(free_trace_path(folder));
+  run_.context.trace = [trace = run_.trace.get()](const char* name, bool begin) {
+    begin ? trace->begin(name) : trace->end(name);
+  };
+}
+
 InstanceSpec Composition::spec(int kind, const std::string& name, const std::string& section) {
   return instance_spec(registry_, run_.context, run_.config, kind, name, section);
 }
@@ -185,6 +194,8 @@ void Composition::build_trainer() {
   parts.store = run_.store.get();
   parts.device_name = device_name_;
   parts.run_id = run_.run_id;
+  parts.shapes = validate_shapes(run_.settings, device_name_.substr(0, device_name_.find(':')),
+                                 precision_word(plan_.compute_dtype), run_.model->dimensions());
   run_.trainer = std::make_unique<Trainer>(std::move(parts));
   if (mode_ == ComposeMode::kCheck) return;
   if (resume_from_) {

@@ -15,6 +15,8 @@ class Composition {
 
   /// Threads, device, seeds, and the log (on standard error when only checking).
   void prepare_context();
+  /// Spans go to a trace file in the run's folder.
+  void record_trace();
   void build_data();
   void build_model();
   void build_precision();

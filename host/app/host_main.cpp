@@ -19,11 +19,12 @@ namespace {
 
 int run_command_line(const CommandLine& line) {
   const CommandArguments& arguments = line.arguments;
-  if (line.command == "run") return run_command(std::get<ConfigArguments>(arguments));
+  if (line.command == "run") return run_command(std::get<RunArguments>(arguments));
   if (line.command == "validate") return validate_command(std::get<ValidateArguments>(arguments));
   if (line.command == "explain") return explain_command(std::get<ExplainArguments>(arguments));
   if (line.command == "inspect") return inspect_command(std::get<InspectArguments>(arguments));
   if (line.command == "generate") return generate_command(std::get<GenerateArguments>(arguments));
+  if (line.command == "replay") return replay_command(std::get<ReplayArguments>(arguments));
   if (line.command == "plugins describe")
     return plugins_describe_command(std::get<PluginsArguments>(arguments));
   if (line.command == "plugins check")

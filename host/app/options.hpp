@@ -28,14 +28,15 @@ struct PrintText {
 };
 
 using CommandArguments = std::variant<PrintText,
-                                      ConfigArguments,
+                                      RunArguments,
                                       ValidateArguments,
                                       ExplainArguments,
                                       PluginsListArguments,
                                       PluginsArguments,
                                       PluginsCheckArguments,
                                       InspectArguments,
-                                      GenerateArguments>;
+                                      GenerateArguments,
+                                      ReplayArguments>;
 
 struct CommandLine {
   std::string command;  // "run", "validate", "explain", "plugins list", ..., "help", "version"

@@ -1,5 +1,7 @@
 // `stc-host run FILE`: config in, trained weights out.
 
+#include <iostream>
+
 #include "host/app/commands.hpp"
 #include "host/app/compose.hpp"
 #include "host/app/config_arguments.hpp"
@@ -8,16 +10,20 @@
 
 namespace stc::host {
 
-int run_command(const ConfigArguments& arguments) {
+int run_command(const RunArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
   Config config = load_config(to_load_request(arguments, Depth::kRun), registry);
   print_warnings(config);
 
-  std::unique_ptr<Run> run = compose(std::move(config), registry, ComposeMode::kTrain);
+  std::unique_ptr<Run> run = compose(std::move(config), registry, arguments.profile ? ComposeMode::kProfile : ComposeMode::kTrain);
   SignalGuard signals(run->context);
   FitResult result = run->trainer->fit();
   run->events->close();
 
+  if (run->trace) {
+    run->trace->close();
+    std::cerr << "trace: " << run->trace->path() << "\n";
+  }
   print_summary(result);
   return exit_code(result, signals);
 }

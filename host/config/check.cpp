@@ -197,16 +197,40 @@ Value check_names(const Param& param, const Node& node, const std::string& path)
   return list;
 }
 
-Value check_groups(const Param& param, const Node& node, const std::string& path) {
-  if (node.kind != Node::Kind::kList) fail_value(param, node, path, "a list of mappings");
+/// {match, lr, weight_decay}; null is as if not there.
+Value check_group(const Node& node, const std::string& path) {
   Param group;
-  group.name = param.name;
   group.type = STC_PARAM_OBJECT;
   group.enum_values = {"match", "lr", "weight_decay"};
-  for (size_t i = 0; i < node.items.size(); ++i) {
-    check_object(group, *node.items[i], path + "[" + std::to_string(i) + "]");
+  check_object(group, node, path);
+  Param match;
+  match.type = STC_PARAM_STRING;
+  Param lr;
+  lr.type = STC_PARAM_FLOAT;
+  lr.flags = STC_PARAM_NULLABLE | STC_PARAM_HAS_MIN | STC_PARAM_MIN_EXCLUSIVE;
+  Param decay = lr;
+  decay.flags = STC_PARAM_NULLABLE | STC_PARAM_HAS_MIN;
+  Value checked = Value::object();
+  for (const Node::Entry& entry : node.entries) {
+    const Param& field = entry.key == "match" ? match : entry.key == "lr" ? lr : decay;
+    const std::optional<Value> value = check_value(field, *entry.value, path + "." + entry.key);
+    if (value) checked[entry.key] = as_declared(field, *value);
   }
-  return to_value(node);
+  if (checked.value("match", std::string()).empty()) {
+    throw ConfigError(path + ".match: missing, expected a pattern of parameter names such as *.wte.*",
+                      {},
+                      node.at);
+  }
+  return checked;
+}
+
+Value check_groups(const Param& param, const Node& node, const std::string& path) {
+  if (node.kind != Node::Kind::kList) fail_value(param, node, path, "a list of mappings");
+  Value list = Value::array();
+  for (size_t i = 0; i < node.items.size(); ++i) {
+    list.push_back(check_group(*node.items[i], path + "[" + std::to_string(i) + "]"));
+  }
+  return list;
 }
 
 Value check_path_or_map(const Param& param, const Node& node, const std::string& path) {

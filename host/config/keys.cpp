@@ -24,8 +24,7 @@ void add_run_and_data(std::vector<HostKey>& out) {
        Key("loss_average", kEnum, "tokens", "weigh every label alike, or every micro-batch")
            .words({"tokens", "microbatches"}),
        Key("nan_policy", kEnum, "stop", "what a NaN or infinite loss or gradient does")
-           .words({"stop", "skip", "continue"})
-           .later_values({"skip", "continue"}),
+           .words({"stop", "skip", "continue"}),
        Key("max_time", kFloat, kNull, "seconds after which the run ends").above(0).later(),
        Key("eval_every", kInt, kNull, "optimizer steps between evaluations").at_least(1).later()});
   add(out,
@@ -44,19 +43,14 @@ void add_optimizer_to_logging(std::vector<HostKey>& out) {
       "optimizer",
       {Key("groups", kObject, "[]", "rates of parameters by name: [{match, lr, weight_decay}]")
            .form(Form::kGroups)
-           .read_by_host()
-           .later(),
-       Key("no_decay", kBool, "false", "no weight decay for norms and biases")
-           .read_by_host()
-           .later(),
-       Key("muon_lr", kFloat, kNull, "learning rate of Muon's matrices")
-           .above(0)
-           .read_by_host()
-           .later()});
+           .read_by_host(),
+       Key("no_decay", kBool, "false", "no weight decay for norms and biases").read_by_host(),
+       Key("muon_lr", kFloat, kNull, "learning rate of Muon's matrices").above(0).read_by_host()});
   add(out,
       "scheduler",
-      {Key("decay_steps", kInt, kNull, "length of the decay of wsd").at_least(1).later(),
-       Key("cycles", kInt, kNull, "restarts of cosine_with_restarts").at_least(1).later()});
+      {Key("decay_steps", kInt, kNull, "length of wsd's decay; null: a tenth of what follows warm-up")
+           .at_least(1),
+       Key("cycles", kInt, kNull, "number of cosines of cosine_with_restarts; null: 1").at_least(1)});
   add(out,
       "precision",
       {Key("max_skipped_steps", kInt, "50", "skipped updates in a row before the run ends")

@@ -123,12 +123,11 @@ void add_scheduler(std::vector<HostKey>& out) {
       "scheduler",
       {Key("name", kEnum, "cosine", "shape of the learning rate after warm-up")
            .words({"cosine", "constant", "linear", "inverse_sqrt", "wsd", "cosine_with_restarts"})
-           .later_values({"linear", "inverse_sqrt", "wsd", "cosine_with_restarts"})
            .lower(),
        Key("warmup_steps", kInt, "100", "steps of linear warm-up").at_least(0),
        Key("max_steps", kInt, "1000", "last step of the schedule; 1000 follows the step target")
            .at_least(1),
-       Key("min_lr_ratio", kFloat, "0.1", "last factor of cosine").at_least(0).at_most(1)});
+       Key("min_lr_ratio", kFloat, "0.1", "last factor of cosine, cosine_with_restarts, linear and wsd").at_least(0).at_most(1)});
   add(out,
       "precision",
       {Key("mode", kString, "auto", "auto, bf16, fp16, fp32, or a precision plugin")

@@ -59,6 +59,35 @@ DataSettings data_settings(const Reader& read) {
   return data;
 }
 
+OptimizerSettings optimizer_settings(const Reader& read, const Value& groups) {
+  OptimizerSettings optimizer;
+  optimizer.name = read.text("optimizer.name");
+  optimizer.lr = read.number("optimizer.lr");
+  optimizer.weight_decay = read.number("optimizer.weight_decay");
+  optimizer.grad_clip = read.maybe<double>("optimizer.grad_clip");
+  optimizer.cautious = read.flag("optimizer.cautious");
+  optimizer.no_decay = read.flag("optimizer.no_decay");
+  optimizer.muon_lr = read.maybe<double>("optimizer.muon_lr");
+  for (const Value& item : groups) {
+    ParameterGroup& group = optimizer.groups.emplace_back();
+    group.match = item.at("match").get<std::string>();
+    if (item.contains("lr")) group.lr = item.at("lr").get<double>();
+    if (item.contains("weight_decay")) group.weight_decay = item.at("weight_decay").get<double>();
+  }
+  return optimizer;
+}
+
+SchedulerSettings scheduler_settings(const Reader& read) {
+  SchedulerSettings scheduler;
+  scheduler.name = read.text("scheduler.name");
+  scheduler.warmup_steps = read.integer("scheduler.warmup_steps");
+  scheduler.max_steps = read.integer("scheduler.max_steps");
+  scheduler.min_lr_ratio = read.number("scheduler.min_lr_ratio");
+  scheduler.decay_steps = read.maybe<int64_t>("scheduler.decay_steps");
+  scheduler.cycles = read.maybe<int64_t>("scheduler.cycles");
+  return scheduler;
+}
+
 PrecisionSettings precision_settings(const Reader& read) {
   PrecisionSettings precision;
   const std::string mode = read.text("precision.mode");
@@ -84,6 +113,20 @@ CheckpointSettings checkpoint_settings(const Reader& read, const Value& resume) 
                       : resume.get<bool>() ? Resume::kYes
                                            : Resume::kNo;
   return checkpoint;
+}
+
+ShapeSettings shape_settings(const Reader& read, const Value& alignment) {
+  ShapeSettings shapes;
+  shapes.enabled = read.flag("shape_validation.enabled");
+  shapes.alignment = alignment.is_null()     ? "auto"
+                     : alignment.is_string() ? alignment.get<std::string>()
+                                             : alignment.dump();
+  shapes.check_batch = read.flag("shape_validation.check_batch");
+  shapes.check_sequence = read.flag("shape_validation.check_sequence");
+  shapes.check_model = read.flag("shape_validation.check_model");
+  shapes.check_vocab = read.flag("shape_validation.check_vocab");
+  shapes.warn_on_cpu = read.flag("shape_validation.warn_on_cpu");
+  return shapes;
 }
 
 /// Python's other names of levels.
@@ -116,16 +159,12 @@ Settings make_settings(const Config& config) {
   if (settings.model_name == "gpt") settings.model_name = "reference_transformer";
   settings.gradient_checkpointing = read.flag("gradient_checkpointing");
   settings.compile = read.flag("compile");
+  settings.ooo_backprop = read.flag("ooo_backprop");
+  settings.ooo_streams = read.integer("ooo_streams");
+  settings.shapes = shape_settings(read, config.at("shape_validation.alignment"));
   settings.data = data_settings(read);
-  settings.optimizer.name = read.text("optimizer.name");
-  settings.optimizer.lr = read.number("optimizer.lr");
-  settings.optimizer.weight_decay = read.number("optimizer.weight_decay");
-  settings.optimizer.grad_clip = read.maybe<double>("optimizer.grad_clip");
-  settings.optimizer.cautious = read.flag("optimizer.cautious");
-  settings.scheduler.name = read.text("scheduler.name");
-  settings.scheduler.warmup_steps = read.integer("scheduler.warmup_steps");
-  settings.scheduler.max_steps = read.integer("scheduler.max_steps");
-  settings.scheduler.min_lr_ratio = read.number("scheduler.min_lr_ratio");
+  settings.optimizer = optimizer_settings(read, config.at("optimizer.groups"));
+  settings.scheduler = scheduler_settings(read);
   settings.precision = precision_settings(read);
   settings.checkpoint = checkpoint_settings(read, config.at("checkpoint.resume"));
   settings.logging = logging_settings(read, config.sinks());

@@ -39,19 +39,31 @@ struct DataSettings {
   uint64_t seed = 0;
 };
 
+/// An entry of optimizer.groups. What it leaves out is as for all other parameters.
+struct ParameterGroup {
+  std::string match;  // a pattern of parameter names: * ? [...]
+  std::optional<double> lr;
+  std::optional<double> weight_decay;
+};
+
 struct OptimizerSettings {
   std::string name;
   double lr = 0;
   double weight_decay = 0;
+  std::vector<ParameterGroup> groups;  // the first that matches a name has it
+  bool no_decay = false;               // norms and biases keep their length
+  std::optional<double> muon_lr;
   std::optional<double> grad_clip;
   bool cautious = false;
 };
 
 struct SchedulerSettings {
-  std::string name;  // cosine, constant
+  std::string name;  // cosine, constant, linear, inverse_sqrt, wsd, cosine_with_restarts
   int64_t warmup_steps = 0;
   int64_t max_steps = 0;
   double min_lr_ratio = 0;
+  std::optional<int64_t> decay_steps;  // of wsd
+  std::optional<int64_t> cycles;       // of cosine_with_restarts
 };
 
 struct PrecisionSettings {
@@ -81,12 +93,25 @@ struct LoggingSettings {
   std::vector<SinkSettings> sinks;  // json_file included as sink jsonl
 };
 
+struct ShapeSettings {
+  bool enabled = true;
+  std::string alignment;  // auto, none, or a number
+  bool check_batch = true;
+  bool check_sequence = true;
+  bool check_model = true;
+  bool check_vocab = false;
+  bool warn_on_cpu = false;
+};
+
 /// Everything the host reads itself.
 struct Settings {
   RunSettings run;
   std::string model_name;
   bool gradient_checkpointing = false;
   bool compile = false;
+  bool ooo_backprop = false;
+  int64_t ooo_streams = 4;
+  ShapeSettings shapes;
   DataSettings data;
   OptimizerSettings optimizer;
   SchedulerSettings scheduler;

@@ -119,9 +119,18 @@ struct ServiceFunctions {
     return run(ctx) != nullptr ? run(ctx)->compute_dtype.load(std::memory_order_relaxed)
                                : STC_DTYPE_FLOAT32;
   }
-  // Spans are kept only while a trace is recorded, stages only under out-of-order backprop.
-  static void trace(void*, const char*, int32_t) noexcept {}
-  static void stage(void*, const char*) noexcept {}
+  static void trace(void* ctx, const char* name, int32_t phase) noexcept {
+    const RunContext* context = run(ctx);
+    if (context != nullptr && context->trace && name != nullptr) context->trace(name, phase != 0);
+  }
+  static void stage_begin(void* ctx, const char* stage) noexcept { tell_stage(ctx, stage, true); }
+  static void stage_end(void* ctx, const char* stage) noexcept { tell_stage(ctx, stage, false); }
+  static void tell_stage(void* ctx, const char* stage, bool begin) noexcept try {
+    const RunContext* context = run(ctx);
+    if (context != nullptr && context->stage && stage != nullptr) context->stage(stage, begin);
+  } catch (...) {
+    log(ctx, STC_LOG_WARNING, ("stage " + std::string(stage) + ": " + describe_current_exception()).c_str());
+  }
 
   static const char* run_dir(void* ctx) noexcept {
     return run(ctx) != nullptr ? run(ctx)->run_dir.c_str() : "";
@@ -240,8 +249,8 @@ void ServiceFunctions::fill(stc_host& table, Services* services) {
   table.cancelled = cancelled;
   table.trace = trace;
   table.compute_dtype = compute_dtype;
-  table.stage_begin = stage;
-  table.stage_end = stage;
+  table.stage_begin = stage_begin;
+  table.stage_end = stage_end;
   table.run_dir = run_dir;
   table.path_resolve = path_resolve;
   table.alloc = alloc;

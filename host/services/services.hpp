@@ -37,6 +37,11 @@ struct RunContext {
   /// Where log lines and events of plugins go; set by compose, may be empty. Thread-safe callables.
   std::function<void(int level, const std::string& plugin, const std::string& message)> log;
   std::function<void(const std::string& name, const stc_field* fields, uint64_t n)> event;
+  /// Told the begin (true) and end of named spans, on any thread; empty unless a trace is recorded.
+  /// Constant after composition.
+  std::function<void(const char* name, bool begin)> trace;
+  /// Told the begin and end of a model's stages; empty unless out-of-order backprop is on. [train-thread]
+  std::function<void(const char* stage, bool begin)> stage;
   /// Scalars of plugins for the next record; guarded by metrics_mutex.
   std::mutex metrics_mutex;
   std::map<std::string, double> metrics;

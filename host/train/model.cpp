@@ -221,6 +221,15 @@ std::vector<std::pair<std::string, int64_t>> Model::dimensions() {
   return out;
 }
 
+std::vector<std::string> Model::stages() {
+  if (api<stc_model_api>().stages == nullptr) return {};
+  const char* const* names = nullptr;
+  uint32_t count = 0;
+  call("stages", [&] { return api<stc_model_api>().stages(raw_, &names, &count); });
+  if (count > 0 && names == nullptr) throw PluginError("plugin " + name() + " (model): stages: gave no names");
+  return {names, names + count};
+}
+
 bool Model::has_generate() const {
   const auto& table = api<stc_model_api>();
   return table.generate_begin != nullptr && table.generate_step != nullptr && table.generate_end != nullptr;

@@ -74,6 +74,8 @@ class Model : public Instance {
   bool set_gradient_checkpointing(bool enabled, std::string& reason);
   void set_training(bool training);
   std::vector<std::pair<std::string, int64_t>> dimensions();
+  /// Names of its stages in forward order; empty when it names none.
+  std::vector<std::string> stages();
   bool has_generate() const;
   stc_cache* generate_begin(int64_t rows, int64_t max_length);
   TensorHandle generate_step(stc_cache* cache, stc_tensor ids);

@@ -6,6 +6,14 @@
 
 namespace stc::host {
 
+std::string precision_word(int dtype) {
+  switch (dtype) {
+    case STC_DTYPE_BFLOAT16: return "bf16";
+    case STC_DTYPE_FLOAT16: return "fp16";
+    default: return "fp32";
+  }
+}
+
 Precision::Precision(InstanceSpec spec) : Instance(std::move(spec)) {
   call("create", [&] { return api<stc_precision_api>().create(host(), section(), &raw_); });
   if (raw_ == nullptr) {

@@ -16,6 +16,9 @@ struct PrecisionPlan {
   std::string warning;
 };
 
+/// The configuration's word for a compute type: fp32, bf16, fp16.
+std::string precision_word(int dtype);
+
 class Precision : public Instance {
  public:
   explicit Precision(InstanceSpec spec);

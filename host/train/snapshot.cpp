@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "host/events/receivers.hpp"
 #include "host/train/fingerprint.hpp"
 #include "host/train/plugin_state.hpp"
 #include "host/train/rng_state.hpp"
@@ -12,15 +13,6 @@
 
 namespace stc::host {
 namespace {
-
-/// The word of the configuration for a compute type.
-std::string precision_word(int dtype) {
-  switch (dtype) {
-    case STC_DTYPE_BFLOAT16: return "bf16";
-    case STC_DTYPE_FLOAT16: return "fp16";
-    default: return "fp32";
-  }
-}
 
 std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
@@ -80,6 +72,7 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
 }
 
 void Trainer::Impl::save(const LoaderPosition& position, const at::Tensor& rng) {
+  const PhaseClock::Scope phase(phases, Phase::kCheckpoint);
   last_saved_step = counters.step;
   parts.store->save(make_snapshot(position, rng));
   report_saves(parts.store->poll());
@@ -99,6 +92,7 @@ void Trainer::Impl::save_last_step() {
 void Trainer::Impl::report_saves(std::vector<SaveResult> results) {
   for (SaveResult& result : results) {
     last_save_failed = !result.error.empty();
+    if (!result.warning.empty()) log_line(STC_LOG_WARNING, "checkpoint: " + result.warning);
     Event event(last_save_failed ? "checkpoint_failed" : "checkpoint");
     event.add("step", static_cast<int64_t>(result.step)).add("path", result.path);
     if (last_save_failed) event.add("error", result.error);
@@ -139,31 +133,6 @@ void Trainer::restore(const LoadedCheckpoint& checkpoint) {
   }
   self.parts.loader->seek(self.step_begin);
   self.last_saved_step = self.counters.step;
-}
-
-void Trainer::Impl::emit_train_start(uint64_t target) {
-  Event event("train_start");
-  event.add("start_step", static_cast<int64_t>(counters.step))
-      .add("target_step", static_cast<int64_t>(target))
-      .add("device", parts.device_name)
-      .add("precision", precision_word(parts.plan.compute_dtype))
-      .add("accumulation_steps", settings.data.accumulation_steps)
-      .add("parameters", parameter_count)
-      .add("shape_alignment", FieldValue())
-      .add("shape_warning_count", int64_t{0})
-      .add("ooo_backprop", FieldValue())
-      .add("run_id", parts.run_id)
-      .add("threads", int64_t{parts.context->device.num_threads})
-      .add("dataset", settings.data.plugin)
-      .add("optimizer", parts.optimizer->name())
-      .add("path", std::string(fused ? "fused" : "autograd"));
-  std::string overrides;
-  for (const KeyInfo& key : parts.config->keys()) {
-    if (key.origin.source != Origin::Source::kFlag) continue;
-    overrides += (overrides.empty() ? "" : " ") + key.path + "=" + parts.config->at(key.path).dump();
-  }
-  if (!overrides.empty()) event.add("overrides", overrides);
-  parts.events->emit(std::move(event));
 }
 
 }  // namespace stc::host

@@ -1,10 +1,10 @@
 #include "host/train/trainer.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include <ATen/core/grad_mode.h>
 
 #include "host/train/rng_state.hpp"
-#include "host/train/schedule.hpp"
 #include "host/train/trainer_impl.hpp"
 
 namespace stc::host {
@@ -24,19 +24,21 @@ FitResult Trainer::fit() {
   self.step_begin = self.parts.loader->position();
   self.parts.model->set_training(true);
   self.choose_path();
+  self.choose_streams();
+  emit_shape_report(self.parts.shapes, *self.parts.events);
   self.emit_train_start(target);
   self.train_start_s = self.parts.events->elapsed_s();
   self.rates.start(RateMeter::Clock::now());
+  self.phases.start();
 
   FitResult result;
-  while (self.counters.step < target && !self.stop_requested()) {
+  while (!finished(target)) {
     try {
       step();
     } catch (const Cancelled&) {
       // A signal ended a blocked read: the window under way is dropped, the last step is kept.
       if (!self.stop_requested()) throw;
       self.clear_gradients();
-      break;
     } catch (const NonFiniteError&) {
       // The update was not made: the last step is whole, and worth keeping.
       self.clear_gradients();
@@ -47,41 +49,44 @@ FitResult Trainer::fit() {
   if (self.counters.step < target) result.reason = StopReason::kSignal;
 
   self.save_last_step();
-
-  Event end("train_end");
-  end.add("steps", static_cast<int64_t>(self.counters.step))
-      .add("elapsed_s", self.parts.events->elapsed_s() - self.train_start_s)
-      .add("loss", self.last_loss ? FieldValue(*self.last_loss) : FieldValue());
-  self.parts.events->emit(std::move(end));
+  self.emit_train_end();
   result.counters = self.counters;
   result.loss = self.last_loss;
   result.last_save_failed = self.last_save_failed;
   return result;
 }
 
+/// A device may still take back the last step.
+bool Trainer::finished(uint64_t target) {
+  Impl& self = *impl_;
+  if (self.counters.step < target && !self.stop_requested()) return false;
+  const at::NoGradGuard no_grad;
+  return self.settle_pending() || self.stop_requested();
+}
+
 bool Trainer::step() {
   Window window;
   run_micro_batches(window);
   if (!update_parameters(window)) return false;
-  advance_schedule(window);
+  if (!advance_schedule(window)) return false;
   meet_nodes(window);
   reset_inner_optimizer(window);
   record(window);
   checkpoint_when_due(window);
+  if (window.refused) impl_->pending.emplace(std::move(window));
   return true;
 }
 
 void Trainer::run_micro_batches(Window& window) {
   Impl& self = *impl_;
   self.rng_at_step_begin = current_rng_state();
+  if (self.parts.plan.scaler) window.loss_scale = self.parts.precision->scale();
   for (int64_t index = 0; index < self.settings.data.accumulation_steps; ++index) {
     self.micro_batch(window, index);
   }
-  window.lr = self.settings.optimizer.lr *
-              schedule_factor(self.settings.scheduler, static_cast<int64_t>(self.counters.step));
 }
 
-void Trainer::advance_schedule(Window& window) {
+bool Trainer::advance_schedule(Window& window) {
   // The factor is a function of completed steps, so the counters are the schedule's whole state.
   Impl& self = *impl_;
   self.counters.step += 1;
@@ -89,7 +94,20 @@ void Trainer::advance_schedule(Window& window) {
   self.counters.tokens += static_cast<uint64_t>(window.tokens);
   self.counters.micro_batches += static_cast<uint64_t>(window.micro_batches);
   self.step_begin = self.parts.loader->position();
+  if (self.result_is_due()) {
+    const at::NoGradGuard no_grad;
+    if (!self.settle(window)) return false;
+  }
   self.rates.add(RateMeter::Clock::now(), window.rows, window.tokens);
+  return true;
+}
+
+/// Whether the outcome of the step just made is looked at now, so that the device must be waited for.
+bool Trainer::Impl::result_is_due() const {
+  const uint64_t step = counters.step;
+  const auto every = [step](int64_t interval) { return step % static_cast<uint64_t>(interval) == 0; };
+  return every(settings.logging.every_steps) || step >= static_cast<uint64_t>(settings.run.target_step) ||
+         (parts.store != nullptr && every(settings.checkpoint.every_steps)) || stop_requested();
 }
 
 void Trainer::meet_nodes(Window&) {
@@ -101,34 +119,11 @@ void Trainer::reset_inner_optimizer(Window&) {}
 
 void Trainer::record(Window& window) {
   Impl& self = *impl_;
-  const auto step = static_cast<int64_t>(self.counters.step);
-  const bool last = self.counters.step >= static_cast<uint64_t>(self.settings.run.target_step);
-  const bool due = step % self.settings.logging.every_steps == 0;
-  if (!due && !last && !self.on_cpu) return;
-  const double loss = self.window_loss(window);
-  self.last_loss = loss;
-  if (!due) return;
-  const RateMeter::Rates rates = self.rates.rates();
-  Event event("train_step");
-  event.add("step", step)
-      .add("loss", loss)
-      .add("lr", window.lr)
-      .add("steps_per_sec", rates.steps_per_sec)
-      .add("samples_per_sec", rates.samples_per_sec)
-      .add("tokens_per_sec", rates.tokens_per_sec)
-      .add("samples", static_cast<int64_t>(self.counters.samples))
-      .add("tokens", static_cast<int64_t>(self.counters.tokens))
-      .add("micro_batches", window.micro_batches)
-      .add("recent_tokens_per_sec", rates.recent_tokens_per_sec);
-  if (window.grad_norm) event.add("grad_norm", *window.grad_norm);
-  event.add("lr_next", self.settings.optimizer.lr * schedule_factor(self.settings.scheduler, step));
-  for (const auto& [name, value] : window.auxiliary) event.add(name, value);
-  {
-    const std::lock_guard lock(self.parts.context->metrics_mutex);
-    for (const auto& [name, value] : self.parts.context->metrics) event.add(name, value);
-    self.parts.context->metrics.clear();
-  }
-  self.parts.events->emit(std::move(event));
+  if (self.deferred && !self.result_is_due()) return;
+  const PhaseClock::Scope phase(self.phases, Phase::kLogging);
+  self.last_loss = self.window_loss(window);
+  if (self.counters.step % static_cast<uint64_t>(self.settings.logging.every_steps) != 0) return;
+  self.emit_train_step(window);
 }
 
 void Trainer::checkpoint_when_due(Window&) {

@@ -15,6 +15,7 @@
 #include "host/train/model.hpp"
 #include "host/train/optimizer.hpp"
 #include "host/train/precision.hpp"
+#include "host/train/shape_validation.hpp"
 
 namespace stc::host {
 
@@ -40,6 +41,9 @@ struct TrainerParts {
   CheckpointStore* store = nullptr;  // null: checkpoints are off
   std::string device_name;           // "cpu", "cuda:0"
   std::string run_id;
+  /// Whether losses and flags stay on the device until they are needed; null: unless that is the CPU.
+  std::optional<bool> deferred_reads;
+  ShapeReport shapes;
 };
 
 enum class StopReason { kTarget, kSignal };
@@ -64,12 +68,12 @@ class Trainer {
 
  private:
   struct Window;
-  /// One optimizer step. False: the update was skipped (overflow).
+  bool finished(uint64_t target);
+  /// One optimizer step. False: the update was skipped (overflow, run.nan_policy).
   bool step();
   void run_micro_batches(Window& window);  // 1
-  bool update_parameters(Window& window);  // 2
-  bool skip_update();                      // of 2, on overflow; false
-  void advance_schedule(Window& window);   // 3
+  bool update_parameters(Window& window);  // 2; false: not made
+  bool advance_schedule(Window& window);   // 3; false: the device had refused the update
   void meet_nodes(Window& window);         // 4
   void reset_inner_optimizer(Window& window);  // 5
   void record(Window& window);             // 6

@@ -12,7 +12,11 @@
 #include <ATen/core/Tensor.h>
 
 #include "host/errors/error.hpp"
+#include "host/train/device_flag.hpp"
+#include "host/train/gradient_pass.hpp"
+#include "host/train/phases.hpp"
 #include "host/train/rates.hpp"
+#include "host/train/stage_streams.hpp"
 #include "host/train/trainer.hpp"
 
 namespace stc::host {
@@ -27,18 +31,21 @@ struct Trainer::Window {
   int64_t tokens = 0;
   /// N: valid labels of the window. A micro-batch without a labels field counts its capacity.
   double valid_labels = 0;
-  /// sum n_i l_i, on the host for CPU runs, else `device_loss`.
+  /// sum n_i l_i: on the host, or on the device where reads are deferred.
   double weighted_loss = 0;
   at::Tensor device_loss;
   double lr = 0;
+  double loss_scale = 1;
   std::optional<double> grad_norm;  // unscaled, before clipping
-  std::vector<std::pair<std::string, double>> auxiliary;
-  std::vector<std::string> where;  // of each batch, for errors
-
-  /// A masked micro-batch weighs nothing, whatever its model returned for it.
-  void add_loss(double weight, double loss) {
-    if (weight > 0) weighted_loss += weight * loss;
-  }
+  at::Tensor device_grad_norm;      // the same where reads are deferred
+  std::vector<std::pair<std::string, at::Tensor>> auxiliary;
+  /// Not 0: the device refused the update. Read when the result is needed, at the latest before the
+  /// next update is issued.
+  std::optional<DeviceFlag> refused;
+  // for messages and replay, by micro-batch
+  std::vector<std::shared_ptr<const Batch>> batches;
+  std::vector<at::Tensor> losses;
+  std::vector<uint64_t> dropout_keys;
 };
 
 struct Trainer::Impl {
@@ -55,10 +62,16 @@ struct Trainer::Impl {
   std::vector<at::Tensor> owned_gradients;  // the model's own buffers; undefined: .grad is used
   int64_t parameter_count = 0;
 
-  bool on_cpu = true;
-  bool fused = false;       // loss_and_grad is in use
-  int64_t capacity = 0;     // micro_batch_size * block_size: tokens of a full micro-batch
+  PhaseClock phases;
+  GradientPass pass;
+  std::optional<StageStreams> ooo;  // with ooo_backprop
+  bool deferred = false;  // results stay on the device until they are needed
+  bool fused = false;     // loss_and_grad is in use
+  int64_t capacity = 0;   // micro_batch_size * block_size: tokens of a full micro-batch
   int64_t skips_in_a_row = 0;
+  int64_t replays_written = 0;
+  std::optional<uint64_t> last_replay_step;
+  std::optional<Window> pending;  // updated on the device, flag not yet read
   std::optional<double> last_loss;
   LoaderPosition step_begin;  // position after the last step made or skipped
   at::Tensor rng_at_step_begin;
@@ -67,20 +80,34 @@ struct Trainer::Impl {
   double train_start_s = 0;
   RateMeter rates;
 
+  bool stop_requested() const;
+  bool result_is_due() const;
   // window.cpp
   void micro_batch(Window& window, int64_t index);
-  double backward(const at::Tensor& loss, double weight);
-  bool run_fused(Window& window, const stc_pass_info& info, const std::vector<NamedHandle>& inputs,
-                 double weight);
+  PassOutcome run_pass(const stc_pass_info& info, const DeviceBatch& batch);
+  void add_loss(Window& window, const at::Tensor& loss, double weight) const;
   void choose_path();
+  void choose_streams();
   // update.cpp
   void bind_optimizer();
   std::vector<at::Tensor> gradients() const;
   void clear_gradients();
-  double gradient_norm(const std::vector<at::Tensor>& gradients) const;
+  at::Tensor gradient_norm(const std::vector<at::Tensor>& gradients) const;
   double gradient_factor(const Window& window) const;
-  void check_finite(const Window& window, double loss) const;
   double window_loss(const Window& window) const;
+  bool prepare_on_host(Window& window, const std::vector<at::Tensor>& gradients, stc_step_info& info);
+  void prepare_on_device(Window& window, const std::vector<at::Tensor>& gradients, stc_step_info& info,
+                         at::Tensor& factor, at::Tensor& refused);
+  bool settle(Window& window);
+  bool settle_pending();
+  // non_finite.cpp
+  bool accept_non_finite(const Window& window, double loss);
+  void skip_update(const std::string& reason);
+  std::string write_replay(const Window& window);
+  // report.cpp
+  void emit_train_start(uint64_t target);
+  void emit_train_step(Window& window);
+  void emit_train_end();
   // snapshot.cpp
   Snapshot make_snapshot(const LoaderPosition& position, const at::Tensor& rng);
   Value fingerprints() const;
@@ -88,8 +115,6 @@ struct Trainer::Impl {
   void report_saves(std::vector<SaveResult> results);
   void save(const LoaderPosition& position, const at::Tensor& rng);
   void save_last_step();
-  bool stop_requested() const;
-  void emit_train_start(uint64_t target);
 };
 
 }  // namespace stc::host

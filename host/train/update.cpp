@@ -5,17 +5,32 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 
+#include "host/train/groups.hpp"
+#include "host/train/schedule.hpp"
 #include "host/train/tensor_bridge.hpp"
 #include "host/train/trainer_impl.hpp"
 
 namespace stc::host {
+namespace {
 
-Trainer::Impl::Impl(TrainerParts trainer_parts) : parts(trainer_parts), settings(*parts.settings) {
-  on_cpu = parts.device_name == "cpu";
+// As torch.nn.utils.clip_grad_norm_: scale by max_norm / (norm + 1e-6) when that is below one.
+constexpr double kClipGuard = 1e-6;
+
+}  // namespace
+
+Trainer::Impl::Impl(TrainerParts trainer_parts)
+    : parts(trainer_parts),
+      settings(*parts.settings),
+      pass(*parts.model, parts.plan, at::Device(parts.device_name), phases) {
+  deferred = parts.deferred_reads.value_or(parts.device_name != "cpu");
   capacity = settings.data.micro_batch_size * settings.data.block_size;
+  if (parts.context->trace) phases.observe(parts.context->trace);
 }
 
 void Trainer::Impl::bind_optimizer() {
@@ -32,8 +47,10 @@ void Trainer::Impl::bind_optimizer() {
   if (trainable.empty()) {
     throw TrainError("model " + parts.model->name() + ": has no trainable parameter");
   }
-  parts.optimizer->bind(trainable, std::vector<uint32_t>(trainable.size(), 0),
-                        {OptimizerGroup{1.0, settings.optimizer.weight_decay}});
+  const GroupPlan plan =
+      plan_groups(trainable, {}, settings.optimizer, parts.config->where("optimizer.groups"),
+                  parts.config->where("optimizer.muon_lr"));
+  parts.optimizer->bind(trainable, plan.group, plan.groups);
 }
 
 std::vector<at::Tensor> Trainer::Impl::gradients() const {
@@ -52,14 +69,15 @@ void Trainer::Impl::clear_gradients() {
   }
 }
 
-double Trainer::Impl::gradient_norm(const std::vector<at::Tensor>& grads) const {
+/// 0-d, on the device of the gradients.
+at::Tensor Trainer::Impl::gradient_norm(const std::vector<at::Tensor>& grads) const {
   std::vector<at::Tensor> present;
   for (const at::Tensor& gradient : grads) {
     if (gradient.defined()) present.push_back(gradient);
   }
-  if (present.empty()) return 0.0;
+  if (present.empty()) return at::zeros({}, trainable_tensors.front().options());
   const at::Tensor norms = at::stack(at::_foreach_norm(present, 2));
-  return at::linalg_vector_norm(norms.to(at::kDouble), 2).item<double>();
+  return at::linalg_vector_norm(norms.is_mps() ? norms : norms.to(at::kDouble), 2);
 }
 
 double Trainer::Impl::gradient_factor(const Window& window) const {
@@ -70,79 +88,120 @@ double Trainer::Impl::gradient_factor(const Window& window) const {
                  ? static_cast<double>(capacity) / window.valid_labels
                  : 1.0 / static_cast<double>(window.micro_batches);
   }
-  return parts.plan.scaler ? factor / parts.precision->scale() : factor;
+  return factor / window.loss_scale;
 }
 
+/// The weighted mean over the window. Waits for the device where it has the loss.
 double Trainer::Impl::window_loss(const Window& window) const {
   if (window.valid_labels <= 0) return 0.0;
-  const double sum =
-      window.device_loss.defined()
-          ? window.device_loss.item<double>() + window.weighted_loss
-          : window.weighted_loss;
+  const double sum = window.device_loss.defined() ? window.device_loss.item<double>() : window.weighted_loss;
   return sum / window.valid_labels;
 }
 
-void Trainer::Impl::check_finite(const Window& window, double loss) const {
-  const bool bad_loss = !std::isfinite(loss);
-  const bool bad_norm = window.grad_norm && !std::isfinite(*window.grad_norm);
-  if (!bad_loss && !bad_norm) return;
-  std::string where;
-  for (const std::string& batch : window.where) where += (where.empty() ? "" : "; ") + batch;
-  throw NonFiniteError(std::string(bad_loss ? "loss" : "gradient norm") + ": not finite at step " +
-                       std::to_string(counters.step + 1) + ", batch " + where,
-                   "the weights of the last finite step are kept; lower optimizer.lr, set "
-                   "optimizer.grad_clip, or look at the batch");
+/// False: the update must not be made.
+bool Trainer::Impl::prepare_on_host(Window& window, const std::vector<at::Tensor>& grads, stc_step_info& info) {
+  info.grad_factor = gradient_factor(window);
+  window.grad_norm = gradient_norm(grads).item<double>() * info.grad_factor;
+  if (parts.plan.scaler) {
+    const bool overflow = !std::isfinite(*window.grad_norm);
+    parts.precision->update(overflow);
+    if (overflow) {
+      skip_update("grad_scaler_overflow");
+      return false;
+    }
+  }
+  const double loss = window_loss(window);
+  if (!std::isfinite(loss) || !std::isfinite(*window.grad_norm)) {
+    if (!accept_non_finite(window, loss)) return false;
+  } else {
+    skips_in_a_row = 0;
+  }
+  if (settings.optimizer.grad_clip) {
+    info.grad_factor *= std::min(1.0, *settings.optimizer.grad_clip / (*window.grad_norm + kClipGuard));
+  }
+  return true;
+}
+
+/// The same in tensors: `factor` multiplies the gradients, `refused` is not 0 when nothing may change.
+void Trainer::Impl::prepare_on_device(Window& window, const std::vector<at::Tensor>& grads, stc_step_info& info,
+                                      at::Tensor& factor, at::Tensor& refused) {
+  info.grad_factor = gradient_factor(window);
+  window.device_grad_norm = gradient_norm(grads).mul(info.grad_factor);
+  factor = at::zeros({}, window.device_grad_norm.options()).add(info.grad_factor);
+  if (const std::optional<double> clip = settings.optimizer.grad_clip) {
+    const at::Tensor limit = at::full_like(window.device_grad_norm, *clip);
+    factor = limit.div(window.device_grad_norm.add(kClipGuard)).clamp_max(1.0).mul(info.grad_factor);
+  }
+  factor = factor.to(at::kFloat);
+  info.grad_factor_t = borrow_handle(factor);
+  if (!parts.plan.scaler && settings.run.nan_policy == "continue") return;
+  at::Tensor finite = at::isfinite(window.device_grad_norm);
+  if (window.device_loss.defined()) finite = finite.logical_and(at::isfinite(window.device_loss));
+  refused = finite.logical_not().to(at::kFloat);
+  info.found_inf = borrow_handle(refused);
+  window.refused.emplace(refused);
 }
 
 bool Trainer::update_parameters(Window& window) {
   Impl& self = *impl_;
   const at::NoGradGuard no_grad;
+  const PhaseClock::Scope phase(self.phases, Phase::kOptimizer);
+  self.settle_pending();  // the rate below is of the steps that were really made
+  window.lr = self.settings.optimizer.lr *
+              schedule_factor(self.settings.scheduler, static_cast<int64_t>(self.counters.step));
   const std::vector<at::Tensor> gradients = self.gradients();
-  double factor = self.gradient_factor(window);
-  const std::optional<double> clip = self.settings.optimizer.grad_clip;
-  if (clip || self.on_cpu || self.parts.plan.scaler) {
-    window.grad_norm = self.gradient_norm(gradients) * factor;
+  stc_step_info info{};
+  info.struct_size = sizeof(info);
+  info.lr = window.lr;
+  info.step = self.counters.step;
+  at::Tensor factor, refused;  // alive for the call
+  if (self.deferred) {
+    self.prepare_on_device(window, gradients, info, factor, refused);
+  } else if (!self.prepare_on_host(window, gradients, info)) {
+    self.clear_gradients();
+    return false;
   }
-  if (self.parts.plan.scaler) {
-    const bool overflow = !std::isfinite(*window.grad_norm);
-    self.parts.precision->update(overflow);
-    if (overflow) return skip_update();
-    self.skips_in_a_row = 0;
-  }
-  if (self.on_cpu) self.check_finite(window, self.window_loss(window));
-  // As torch.nn.utils.clip_grad_norm_: scale by max_norm / (norm + 1e-6) when that is below one.
-  if (clip) factor *= std::min(1.0, *clip / (*window.grad_norm + 1e-6));
 
   std::vector<stc_tensor> handles;
   handles.reserve(gradients.size());
   for (const at::Tensor& gradient : gradients) {
     handles.push_back(gradient.defined() ? borrow_handle(gradient) : nullptr);
   }
-  stc_step_info info{};
-  info.struct_size = sizeof(info);
-  info.lr = window.lr;
-  info.step = self.counters.step;
-  info.grad_factor = factor;
   self.parts.optimizer->step(info, handles);
   self.clear_gradients();
   self.parts.model->parameters_changed();
   return true;
 }
 
-bool Trainer::skip_update() {
-  Impl& self = *impl_;
-  self.clear_gradients();
-  self.step_begin = self.parts.loader->position();
-  Event event("optimizer_step_skipped");
-  event.add("step", static_cast<int64_t>(self.counters.step + 1)).add("reason", "grad_scaler_overflow");
-  self.parts.events->emit(std::move(event));
-  if (++self.skips_in_a_row > self.settings.precision.max_skipped_steps) {
-    throw TrainError("precision: " + std::to_string(self.skips_in_a_row) +
-                         " updates in a row overflowed, precision.max_skipped_steps is " +
-                         std::to_string(self.settings.precision.max_skipped_steps),
-                     "train in bf16 or fp32, or lower optimizer.lr");
+/// Reads whether the device made the window's update, and takes the step back if it did not.
+bool Trainer::Impl::settle(Window& window) {
+  if (!window.refused) return true;
+  const bool refused = window.refused->value() != 0;
+  window.refused.reset();
+  if (!refused) {
+    if (parts.plan.scaler) parts.precision->update(false);
+    skips_in_a_row = 0;
+    return true;
+  }
+  counters.step -= 1;
+  counters.samples -= static_cast<uint64_t>(window.rows);
+  counters.tokens -= static_cast<uint64_t>(window.tokens);
+  counters.micro_batches -= static_cast<uint64_t>(window.micro_batches);
+  window.grad_norm = window.device_grad_norm.item<double>();
+  if (parts.plan.scaler && !std::isfinite(*window.grad_norm)) {
+    parts.precision->update(true);
+    skip_update("grad_scaler_overflow");
+  } else {
+    accept_non_finite(window, window_loss(window));
   }
   return false;
+}
+
+bool Trainer::Impl::settle_pending() {
+  if (!pending) return true;
+  Window window = std::move(*pending);
+  pending.reset();
+  return settle(window);
 }
 
 }  // namespace stc::host

@@ -36,22 +36,26 @@ void load_into(const at::Tensor& live, const std::string& name, const std::vecto
 }  // namespace
 
 void load_weights(Model& model, const LoadedCheckpoint& checkpoint) {
+  load_weights(model, checkpoint.model, checkpoint.path);
+}
+
+void load_weights(Model& model, const std::vector<HostTensor>& tensors, const std::string& path) {
   const at::NoGradGuard no_grad;
   std::set<std::string> seen;
   std::vector<std::string> problems;
   for (const ModelParameter& parameter : model.parameters()) {
-    load_into(to_tensor(parameter.tensor), parameter.name, checkpoint.model, seen, problems);
+    load_into(to_tensor(parameter.tensor), parameter.name, tensors, seen, problems);
   }
   for (const NamedHandle& buffer : model.buffers()) {
-    load_into(to_tensor(buffer.tensor), buffer.name, checkpoint.model, seen, problems);
+    load_into(to_tensor(buffer.tensor), buffer.name, tensors, seen, problems);
   }
-  for (const HostTensor& stored : checkpoint.model) {
+  for (const HostTensor& stored : tensors) {
     if (!seen.count(stored.name)) problems.push_back(stored.name + ": not a tensor of the model");
   }
   if (!problems.empty()) {
     std::string text;
     for (const std::string& problem : problems) text += "\n    " + problem;
-    throw CheckpointError(checkpoint.path + ": does not fit the model:" + text,
+    throw CheckpointError(path + ": does not fit the model:" + text,
                           "use the model settings that the checkpoint was made with");
   }
   model.parameters_changed();

@@ -1,54 +1,25 @@
 // Step 1 of Trainer::step: micro-batches through forward, loss and backward.
 
-#include "host/train/autocast.hpp"
 #include "host/train/dropout_key.hpp"
-#include "host/train/loss.hpp"
-#include "host/train/tensor_bridge.hpp"
 #include "host/train/trainer_impl.hpp"
 
 namespace stc::host {
 namespace {
-
-/// The tensors of a batch on the run's device, alive for one micro-batch.
-struct DeviceBatch {
-  std::vector<at::Tensor> tensors;
-  std::vector<NamedHandle> inputs;
-};
-
-DeviceBatch to_device(const std::shared_ptr<const Batch>& batch, const at::Device& device) {
-  DeviceBatch moved;
-  moved.tensors.reserve(batch->fields.size());
-  for (const BatchField& field : batch->fields) {
-    at::Tensor tensor = from_batch_field(field);
-    if (device != at::kCPU) tensor = tensor.to(device, tensor.scalar_type(), /*non_blocking=*/true);
-    moved.tensors.push_back(std::move(tensor));
-  }
-  for (size_t i = 0; i < moved.tensors.size(); ++i) {
-    moved.inputs.push_back({batch->fields[i].name, borrow_handle(moved.tensors[i])});
-  }
-  return moved;
-}
 
 double label_count(const Batch& batch, int64_t capacity) {
   return batch.valid_labels >= 0 ? static_cast<double>(batch.valid_labels)
                                  : static_cast<double>(capacity);
 }
 
-void collect_auxiliary(const ModelOutputs& outputs, std::vector<std::pair<std::string, double>>& into) {
-  for (const auto& [name, handle] : outputs.items) {
-    if (name == "loss" || name == "logits") continue;
-    const at::Tensor& value = to_tensor(handle.get());
-    if (value.numel() != 1 || !at::isFloatingType(value.scalar_type())) continue;
-    into.emplace_back(name, value.detach().to(at::kCPU, at::kDouble).item<double>());
-  }
-}
-
 }  // namespace
 
 void Trainer::Impl::micro_batch(Window& window, int64_t index) {
-  const std::shared_ptr<const Batch> batch = parts.loader->next();
-  const at::Device device(parts.device_name);
-  DeviceBatch moved = to_device(batch, device);
+  std::shared_ptr<const Batch> batch;
+  {
+    const PhaseClock::Scope phase(phases, Phase::kData);
+    batch = parts.loader->next();
+  }
+  const DeviceBatch moved = to_device(*batch, at::Device(parts.device_name));
 
   stc_pass_info info{};
   info.struct_size = sizeof(info);
@@ -59,64 +30,46 @@ void Trainer::Impl::micro_batch(Window& window, int64_t index) {
 
   const bool by_tokens = settings.run.loss_average == "tokens";
   const double labels = label_count(*batch, capacity);
-  const double share = by_tokens ? labels / static_cast<double>(capacity) : 1.0;
-  info.weight = share * (parts.plan.scaler ? parts.precision->scale() : 1.0);
+  info.weight = (by_tokens ? labels / static_cast<double>(capacity) : 1.0) * window.loss_scale;
 
-  window.where.push_back(batch->where);
+  window.batches.push_back(batch);
+  window.dropout_keys.push_back(info.dropout_key);
+  PassOutcome outcome = run_pass(info, moved);
+  window.losses.push_back(outcome.loss);
   const double weight = by_tokens ? labels : 1.0;
-  if (!fused || !run_fused(window, info, moved.inputs, weight)) {
-    at::Tensor loss;
-    ModelOutputs outputs;
-    {
-      const AutocastGuard autocast(parts.plan, device);
-      outputs = parts.model->forward(info, moved.inputs);
-      loss = loss_of(outputs, moved.inputs, parts.model->name());
-    }
-    const double loss_value = backward(loss, info.weight);
-    if (on_cpu) {
-      window.add_loss(weight, loss_value);
-    } else {
-      const at::Tensor part = loss.detach().to(at::kDouble).mul(weight);
-      window.device_loss = window.device_loss.defined() ? window.device_loss.add(part) : part;
-    }
-    if (index + 1 == settings.data.accumulation_steps) collect_auxiliary(outputs, window.auxiliary);
-  }
+  add_loss(window, outcome.loss, weight);
+  if (index + 1 == settings.data.accumulation_steps) window.auxiliary = std::move(outcome.auxiliary);
   window.valid_labels += weight;
   window.micro_batches += 1;
   window.rows += batch->rows;
   window.tokens += batch->tokens;
 }
 
-double Trainer::Impl::backward(const at::Tensor& loss, double weight) {
-  // Read before the backward frees the graph; on the CPU this waits for nothing.
-  const double value = on_cpu ? loss.detach().to(at::kDouble).item<double>() : 0.0;
-  if (!loss.requires_grad()) {
-    throw TrainError("model " + parts.model->name() + ": the loss does not depend on any trainable parameter",
-                     "forward must compute it from parameters that require gradients");
+/// A masked micro-batch weighs nothing, whatever its model returned for it.
+void Trainer::Impl::add_loss(Window& window, const at::Tensor& loss, double weight) const {
+  if (weight <= 0) return;
+  if (!deferred) {
+    window.weighted_loss += weight * loss.item<double>();
+    return;
   }
-  (weight == 1.0 ? loss : loss.mul(weight)).backward();
-  return value;
+  const at::Tensor part = loss.to(loss.is_mps() ? at::kFloat : at::kDouble).mul(weight);
+  window.device_loss = window.device_loss.defined() ? window.device_loss.add(part) : part;
 }
 
-bool Trainer::Impl::run_fused(Window& window, const stc_pass_info& info,
-                              const std::vector<NamedHandle>& inputs, double weight) {
-  ModelOutputs aux;
-  std::string reason;
-  const TensorHandle loss = parts.model->loss_and_grad(info, inputs, aux, reason);
-  if (!loss) {
+PassOutcome Trainer::Impl::run_pass(const stc_pass_info& info, const DeviceBatch& batch) {
+  if (fused) {
+    PassOutcome outcome = pass.fused(info, batch);
+    if (outcome.loss.defined()) return outcome;
     if (settings.run.fast_path == "require") {
-      throw TrainError("run.fast_path: require, but the model hands a batch back: " + reason, {},
+      throw TrainError("run.fast_path: require, but the model hands a batch back: " + outcome.reason, {},
                        parts.config->where("run.fast_path"));
     }
     fused = false;
     Event event("compile");
-    event.add("enabled", false).add("reason", reason);
+    event.add("enabled", false).add("reason", outcome.reason);
     parts.events->emit(std::move(event));
-    return false;
   }
-  window.add_loss(weight, to_tensor(loss.get()).to(at::kCPU, at::kDouble).item<double>());
-  collect_auxiliary(aux, window.auxiliary);
-  return true;
+  return pass.autograd(info, batch);
 }
 
 void Trainer::Impl::choose_path() {
@@ -137,6 +90,21 @@ void Trainer::Impl::choose_path() {
   event.add("enabled", fused);
   if (!fused) event.add("reason", reason);
   parts.events->emit(std::move(event));
+}
+
+void Trainer::Impl::choose_streams() {
+  if (!settings.ooo_backprop) return;
+  ooo.emplace(at::Device(parts.device_name), parts.model->stages(), settings.ooo_streams, settings.compile);
+  const StageReport& report = ooo->report();
+  Event event("ooo_backprop");
+  event.add("enabled", report.enabled);
+  if (!report.enabled) event.add("reason", report.reason);
+  if (!settings.compile) event.add("streams", report.streams).add("stages", report.stages);
+  parts.events->emit(std::move(event));
+  if (!report.enabled) return;
+  parts.context->stage = [this](const char* stage, bool begin) {
+    begin ? ooo->begin(stage) : ooo->end(stage);
+  };
 }
 
 bool Trainer::Impl::stop_requested() const { return parts.context->stop_signal.load() != 0; }

@@ -35,6 +35,7 @@ class CaseRun {
                {"config", (folder_.path() / "config.yaml").string()},
                {"bin", variable("STC_TEST_BIN")},
                {"plugins", variable("STC_TEST_PLUGINS")},
+               {"probes", variable("STC_TEST_PLUGINS") + "/../tests/probes/lib"},
                {"source", variable("STC_TEST_SOURCE")}};
   }
 

@@ -69,6 +69,15 @@ inline constexpr std::array kTrainStep{
     Field{"recent_tokens_per_sec", Type::kFloat, Presence::kOptional, "mean over the last 20 steps"},
     Field{"grad_norm", Type::kFloat, Presence::kOptional, "global L2 norm before clipping, with grad_clip"},
     Field{"lr_next", Type::kFloat, Presence::kOptional, "learning rate of the next step"},
+    Field{"data_s", Type::kFloat, Presence::kOptional, "seconds since the last record that went into waiting for data"},
+    Field{"forward_s", Type::kFloat, Presence::kOptional, "the same for the forward; the whole of a fused pass"},
+    Field{"backward_s", Type::kFloat, Presence::kOptional, "the same for the backward"},
+    Field{"optimizer_s", Type::kFloat, Presence::kOptional, "the same for clipping and the update"},
+    Field{"sync_s", Type::kFloat, Presence::kOptional, "the same for meeting other nodes"},
+    Field{"evaluation_s", Type::kFloat, Presence::kOptional, "the same for validation and samples"},
+    Field{"checkpoint_s", Type::kFloat, Presence::kOptional, "the same for the copies of checkpoints"},
+    Field{"logging_s", Type::kFloat, Presence::kOptional, "the same for records like this one"},
+    Field{"other_s", Type::kFloat, Presence::kOptional, "the rest; all nine add up to the time since the last record"},
 };
 
 inline constexpr std::array kTrainEnd{
@@ -95,7 +104,15 @@ inline constexpr std::array kCompile{
 
 inline constexpr std::array kOptimizerStepSkipped{
     Field{"step", Type::kInt, Presence::kAlways, "the step that was not made"},
-    Field{"reason", Type::kText, Presence::kAlways, "grad_scaler_overflow"},
+    Field{"reason", Type::kText, Presence::kAlways, "grad_scaler_overflow or non_finite"},
+};
+
+inline constexpr std::array kNonFinite{
+    Field{"step", Type::kInt, Presence::kAlways, "the step under way"},
+    Field{"what", Type::kText, Presence::kAlways, "loss or gradient norm"},
+    Field{"policy", Type::kText, Presence::kAlways, "run.nan_policy: stop, skip or continue"},
+    Field{"batch", Type::kText, Presence::kAlways, "file and samples of each micro-batch"},
+    Field{"replay", Type::kText, Presence::kOptional, "folder that stc-host replay runs again"},
 };
 
 inline constexpr std::array kOuterStep{
@@ -159,7 +176,7 @@ inline constexpr std::array kAll{
     Declaration{"checkpoint_failed", "a checkpoint could not be written", kCheckpointFailed},
     Declaration{"train_end", "training has ended", kTrainEnd},
     Declaration{"compile", "the fused pass is used, or why not", kCompile},
-    Declaration{"optimizer_step_skipped", "a gradient overflowed; no update", kOptimizerStepSkipped},
+    Declaration{"optimizer_step_skipped", "a gradient overflowed or was not finite; no update", kOptimizerStepSkipped},
     Declaration{"outer_step", "the master merged, or looked for, deltas", kOuterStep},
     Declaration{"delta_upload_queued", "a delta waits for its upload", kDeltaUploadQueued},
     Declaration{"delta_uploaded", "a delta is at the meeting place", kDeltaUploaded},
@@ -169,6 +186,7 @@ inline constexpr std::array kAll{
     Declaration{"shape_profile", "what shapes were checked against", kShapeProfile},
     Declaration{"shape_warning", "a shape that wastes hardware", kShapeWarning},
     Declaration{"ooo_backprop", "out-of-order backprop is used, or why not", kOooBackprop},
+    Declaration{"non_finite", "a loss or gradient norm is NaN or infinite", kNonFinite},
 };
 
 constexpr const Declaration* find(std::string_view name) {

@@ -40,7 +40,7 @@ bool has(const std::string& text, const std::string& part) {
 BOOST_AUTO_TEST_SUITE(options)
 
 BOOST_AUTO_TEST_CASE(run_takes_the_four_flags_of_2_0_0) {
-  const auto run = parsed<ConfigArguments>({"run",
+  const auto run = parsed<RunArguments>({"run",
                                             "a.yaml",
                                             "--resume",
                                             "--device",
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(run_takes_the_four_flags_of_2_0_0) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_given_stays_open) {
-  const auto run = parsed<ConfigArguments>({"run", "a.yaml"});
+  const auto run = parsed<RunArguments>({"run", "a.yaml"});
   BOOST_TEST((!run.resume && !run.device && !run.max_steps && !run.output_dir));
   BOOST_TEST((run.sets.empty() && run.plugin_paths.empty()));
 }
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_given_stays_open) {
 BOOST_AUTO_TEST_CASE(train_is_run_in_another_spelling) {
   const CommandLine line = parse_command_line({"train", "--config", "a.yaml", "--max-steps=5"});
   BOOST_TEST(line.command == "run");
-  BOOST_TEST(std::get<ConfigArguments>(line.arguments).file == "a.yaml");
+  BOOST_TEST(std::get<RunArguments>(line.arguments).file == "a.yaml");
   BOOST_TEST(
       parsed<ValidateArguments>({"validate", "--config", "a.yaml", "--format", "json"}).format ==
       "json");
@@ -202,12 +202,12 @@ BOOST_AUTO_TEST_CASE(numbers_are_whole_and_in_range) {
                std::string("error: run: --max-steps: got \"") + number +
                    "\", expected an integer >= 1\n  hint: stc-host run --help lists the options\n");
   }
-  BOOST_TEST((parsed<ConfigArguments>({"run", "a.yaml", "--max-steps", "+5"}).max_steps ==
+  BOOST_TEST((parsed<RunArguments>({"run", "a.yaml", "--max-steps", "+5"}).max_steps ==
               std::optional<int64_t>(5)));
 }
 
 BOOST_AUTO_TEST_CASE(a_double_dash_ends_the_options) {
-  BOOST_TEST(parsed<ConfigArguments>({"run", "--", "--odd-name.yaml"}).file == "--odd-name.yaml");
+  BOOST_TEST(parsed<RunArguments>({"run", "--", "--odd-name.yaml"}).file == "--odd-name.yaml");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

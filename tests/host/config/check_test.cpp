@@ -163,6 +163,13 @@ const std::vector<ErrorCase> kErrors{
      "run.yaml:1:25\n"},
     {"optimizer: {groups: {match: x}}\n",
      "error: optimizer.groups: got {match: x}, expected a list of mappings\n  at run.yaml:1:21\n"},
+    {"optimizer: {groups: [{lr: 1}]}\n",
+     "error: optimizer.groups[0].match: missing, expected a pattern of parameter names such as *.wte.*\n"
+     "  at run.yaml:1:22\n"},
+    {"optimizer: {groups: [{match: x, lr: 0}]}\n",
+     "error: optimizer.groups[0].lr: got 0, expected > 0\n  at run.yaml:1:37\n"},
+    {"optimizer: {groups: [{match: x, weight_decay: -1}]}\n",
+     "error: optimizer.groups[0].weight_decay: got -1, expected >= 0\n  at run.yaml:1:47\n"},
     {"optimizer: {groups: [{match: x, rate: 1}]}\n",
      "error: optimizer.groups[0].rate: unknown key\n  at run.yaml:1:33\n  hint: known keys are "
      "match, lr, weight_decay\n"},

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(json_holds_what_a_program_needs) {
   BOOST_TEST(
       key.dump() ==
       R"({"key":"scheduler.min_lr_ratio","value":0.1,"default":0.1,"required":false,"type":"float",)"
-      R"("range":"in [0, 1]","choices":[],"help":"last factor of cosine","source":"default","origin":"default",)"
+      R"("range":"in [0, 1]","choices":[],"help":"last factor of cosine, cosine_with_restarts, linear and wsd","source":"default","origin":"default",)"
       R"("owner":"stc"})");
 }
 

@@ -1,4 +1,6 @@
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <ostream>
 
 #include <boost/test/data/monomorphic.hpp>
@@ -13,7 +15,15 @@ namespace stc::host {
 namespace {
 
 SchedulerSettings cosine(int64_t warmup, int64_t total, double floor) {
-  return {"cosine", warmup, total, floor};
+  return {"cosine", warmup, total, floor, {}, {}};
+}
+
+SchedulerSettings wsd(int64_t warmup, int64_t total, double floor, std::optional<int64_t> decay) {
+  return {"wsd", warmup, total, floor, decay, {}};
+}
+
+SchedulerSettings restarts(int64_t warmup, int64_t total, double floor, std::optional<int64_t> cycles) {
+  return {"cosine_with_restarts", warmup, total, floor, {}, cycles};
 }
 
 struct Row {
@@ -37,8 +47,26 @@ const Row kRows[] = {
     {"warm-up ends where the schedule does", cosine(10, 10, 0.1), 10, 1.0},
     {"no warm-up", cosine(0, 10, 0.0), 0, 1.0},
     {"a very long warm-up stays above zero", cosine(int64_t{1} << 40, 10, 0.1), 0, 1e-8},
-    {"constant in warm-up", {"constant", 2, 10, 0.1}, 0, 0.5},
-    {"constant after warm-up", {"constant", 2, 10, 0.1}, 500, 1.0},
+    {"constant in warm-up", {"constant", 2, 10, 0.1, {}, {}}, 0, 0.5},
+    {"constant after warm-up", {"constant", 2, 10, 0.1, {}, {}}, 500, 1.0},
+    {"linear, a quarter of the way", {"linear", 2, 10, 0.2, {}, {}}, 4, 0.8},
+    {"linear at its end", {"linear", 2, 10, 0.2, {}, {}}, 10, 0.2},
+    {"linear past its end", {"linear", 2, 10, 0.0, {}, {}}, 11, 0.0},
+    {"inverse root right after warm-up", {"inverse_sqrt", 4, 10, 0.1, {}, {}}, 4, 1.0},
+    {"inverse root at four times the warm-up", {"inverse_sqrt", 4, 10, 0.1, {}, {}}, 16, 0.5},
+    {"inverse root without warm-up", {"inverse_sqrt", 0, 10, 0.1, {}, {}}, 3, 0.5},
+    {"wsd is stable until its decay", wsd(2, 22, 0.0, 5), 17, 1.0},
+    {"wsd, two fifths into its decay", wsd(2, 22, 0.0, 5), 19, 0.6},
+    {"wsd, its last step", wsd(2, 22, 0.0, 5), 21, 0.2},
+    {"wsd at its end", wsd(2, 22, 0.1, 5), 22, 0.1},
+    {"wsd decays over a tenth by default", wsd(2, 22, 0.0, {}), 21, 0.5},
+    {"wsd whose decay is longer than the run", wsd(0, 4, 0.0, 100), 1, 0.75},
+    {"restarts begin at the base rate", restarts(2, 22, 0.1, 2), 2, 1.0},
+    {"half of the first cosine", restarts(2, 22, 0.1, 2), 7, 0.55},
+    {"the second cosine begins at the base rate", restarts(2, 22, 0.1, 2), 12, 1.0},
+    {"half of the second cosine", restarts(2, 22, 0.1, 2), 17, 0.55},
+    {"the end of the restarts", restarts(2, 22, 0.1, 2), 22, 0.1},
+    {"one cosine by default", restarts(0, 10, 0.0, {}), 5, 0.5},
 };
 
 BOOST_AUTO_TEST_SUITE(schedule)
@@ -48,12 +76,17 @@ BOOST_DATA_TEST_CASE(gives_the_factor_of_the_formula, boost::unit_test::data::ma
 }
 
 BOOST_AUTO_TEST_CASE(is_finite_and_positive_for_every_length) {
-  for (const int64_t warmup : {0, 1, 7, 1000}) {
-    for (const int64_t total : {1, 2, 7, 1000}) {
-      for (int64_t step = 0; step < 1500; ++step) {
-        const double factor = schedule_factor(cosine(warmup, total, 0.1), step);
-        BOOST_REQUIRE(std::isfinite(factor));
-        BOOST_REQUIRE(factor > 0.0 && factor <= 1.0);
+  for (const char* name : {"cosine", "constant", "linear", "inverse_sqrt", "wsd", "cosine_with_restarts"}) {
+    for (const int64_t warmup : {0, 1, 7, 1000}) {
+      for (const int64_t total : {1, 2, 7, 1000}) {
+        for (const std::optional<int64_t> extra : {std::optional<int64_t>{}, {1}, {3}, {5000}}) {
+          const SchedulerSettings settings{name, warmup, total, 0.1, extra, extra};
+          for (int64_t step = 0; step < 1500; ++step) {
+            const double factor = schedule_factor(settings, step);
+            BOOST_TEST_INFO(name << " warm-up " << warmup << " total " << total << " step " << step);
+            BOOST_REQUIRE(std::isfinite(factor) && factor > 0.0 && factor <= 1.0);
+          }
+        }
       }
     }
   }

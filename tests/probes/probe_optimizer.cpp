@@ -1,0 +1,47 @@
+// probe_sgd: p -= lr * g, with decoupled decay and nothing else, so that a wrong factor on a gradient shows.
+
+#include <vector>
+
+#include <stc/stable/ops.hpp>
+#include <stc/stable/optimizer.hpp>
+
+namespace stc::probe {
+
+using namespace stc::stable;
+
+class Sgd {
+ public:
+  struct Params {
+    template <class V>
+    static void describe(V&) {}
+  };
+  explicit Sgd(const Params&) {}
+  void bind(const std::vector<BoundParameter>& parameters, const std::vector<Group>& groups) {
+    parameters_ = parameters;
+    groups_ = groups;
+  }
+  void step(const Step& step, const Gradients& gradients) {
+    const NoGradGuard no_grad;
+    if (step.found_inf != nullptr && *Tensor::share(step.found_inf).data<float>() != 0) return;
+    const double factor =
+        step.grad_factor_t != nullptr ? *Tensor::share(step.grad_factor_t).data<float>() : step.grad_factor;
+    for (uint32_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients.has(i)) continue;
+      const Tensor p = detach(parameters_[i].tensor);
+      const Group& group = groups_[parameters_[i].group];
+      mul_(p, 1 - step.lr * group.lr_scale * group.weight_decay);
+      add_(p, gradients[i], -step.lr * group.lr_scale * factor);
+    }
+  }
+  void save(stable::StateWriter&) {}
+  void load(stable::StateReader&) {}
+  void reset() {}
+
+ private:
+  std::vector<BoundParameter> parameters_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace stc::probe
+
+STC_OPTIMIZER_PLUGIN(stc::probe::Sgd, "probe_sgd", "1.0.0", "p -= lr * g")
