@@ -13,10 +13,13 @@ namespace {
 /// Records hold a copy of the weights: a run that goes wrong at every step must not fill the disk.
 constexpr int64_t kMaxReplays = 3;
 
-std::string batches_of(const std::vector<std::shared_ptr<const Batch>>& batches) {
+/// The first of them by name.
+std::string describe_batches(const std::vector<std::shared_ptr<const Batch>>& batches, int64_t count) {
+  constexpr size_t kNamed = 8;
   std::string text;
-  for (const auto& batch : batches) text += (text.empty() ? "" : "; ") + batch->where;
-  return text;
+  for (size_t i = 0; i < batches.size() && i < kNamed; ++i) text += (i > 0 ? "; " : "") + batches[i]->where;
+  const int64_t more = count - static_cast<int64_t>(kNamed);
+  return more > 0 ? text + "; and " + std::to_string(more) + " more" : text;
 }
 
 }  // namespace
@@ -25,7 +28,7 @@ std::string batches_of(const std::vector<std::shared_ptr<const Batch>>& batches)
 /// \throws NonFiniteError under `stop`, TrainError when too many were skipped in a row.
 bool Trainer::Impl::accept_non_finite(const Window& window, double loss) {
   const std::string what = std::isfinite(loss) ? "gradient norm" : "loss";
-  const std::string batch = batches_of(window.batches);
+  const std::string batch = describe_batches(window.batches, window.micro_batches);
   const std::string replay = write_replay(window);
   Event event("non_finite");
   event.add("step", static_cast<int64_t>(counters.step + 1))
@@ -66,6 +69,7 @@ void Trainer::Impl::skip_update(const std::string& reason) {
 std::string Trainer::Impl::write_replay(const Window& window) {
   // After an update that was made with `continue` on a device, the weights are no longer those of the window.
   if (deferred && settings.run.nan_policy == "continue") return {};
+  if (window.micro_batches > static_cast<int64_t>(window.batches.size())) return {};  // too long to be kept
   // Of the windows tried for one step, the first tells most: later ones follow from the same weights.
   if (replays_written >= kMaxReplays || last_replay_step == counters.step) return {};
   ReplayRecord record;

@@ -1,6 +1,8 @@
 #include "host/train/trainer.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 
 #include <ATen/core/grad_mode.h>
 
@@ -8,6 +10,12 @@
 #include "host/train/trainer_impl.hpp"
 
 namespace stc::host {
+namespace {
+
+/// How long a step under way may go on after a signal; a longer one is dropped and begun again on resume.
+constexpr std::chrono::seconds kFinishWindow{5};
+
+}  // namespace
 
 Trainer::Trainer(TrainerParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {
   impl_->bind_optimizer();
@@ -81,7 +89,13 @@ void Trainer::run_micro_batches(Window& window) {
   Impl& self = *impl_;
   self.rng_at_step_begin = current_rng_state();
   if (self.parts.plan.scaler) window.loss_scale = self.parts.precision->scale();
+  std::optional<RateMeter::Clock::time_point> asked_to_stop;
   for (int64_t index = 0; index < self.settings.data.accumulation_steps; ++index) {
+    if (self.stop_requested()) {
+      const auto now = RateMeter::Clock::now();
+      if (!asked_to_stop) asked_to_stop = now;
+      if (now - *asked_to_stop > kFinishWindow) throw Cancelled("stopped by a signal");
+    }
     self.micro_batch(window, index);
   }
 }

@@ -42,7 +42,7 @@ struct Trainer::Window {
   /// Not 0: the device refused the update. Read when the result is needed, at the latest before the
   /// next update is issued.
   std::optional<DeviceFlag> refused;
-  // for messages and replay, by micro-batch
+  // for messages and replay, by micro-batch; of a long window the first ones
   std::vector<std::shared_ptr<const Batch>> batches;
   std::vector<at::Tensor> losses;
   std::vector<uint64_t> dropout_keys;

@@ -6,6 +6,9 @@
 namespace stc::host {
 namespace {
 
+/// Batches of a window that are kept for messages and replay; a longer window has no replay.
+constexpr size_t kMostKeptBatches = 1024;
+
 double label_count(const Batch& batch, int64_t capacity) {
   return batch.valid_labels >= 0 ? static_cast<double>(batch.valid_labels)
                                  : static_cast<double>(capacity);
@@ -32,10 +35,12 @@ void Trainer::Impl::micro_batch(Window& window, int64_t index) {
   const double labels = label_count(*batch, capacity);
   info.weight = (by_tokens ? labels / static_cast<double>(capacity) : 1.0) * window.loss_scale;
 
-  window.batches.push_back(batch);
-  window.dropout_keys.push_back(info.dropout_key);
   PassOutcome outcome = run_pass(info, moved);
-  window.losses.push_back(outcome.loss);
+  if (window.batches.size() < kMostKeptBatches) {
+    window.batches.push_back(batch);
+    window.losses.push_back(outcome.loss);
+    window.dropout_keys.push_back(info.dropout_key);
+  }
   const double weight = by_tokens ? labels : 1.0;
   add_loss(window, outcome.loss, weight);
   if (index + 1 == settings.data.accumulation_steps) window.auxiliary = std::move(outcome.auxiliary);
