@@ -13,17 +13,45 @@ Optimizer::~Optimizer() {
   if (raw_ != nullptr) api<stc_optimizer_api>().destroy(raw_);
 }
 
+namespace {
+
+stc_bound_parameter bound_parameter(const ModelParameter& parameter, uint32_t group) {
+  stc_bound_parameter item{};
+  item.struct_size = sizeof(item);
+  item.role = parameter.role;
+  item.name = parameter.name.c_str();
+  item.tensor = parameter.tensor;
+  item.group = group;
+  return item;
+}
+
+}  // namespace
+
+std::vector<std::string> Optimizer::routing(const std::vector<const ModelParameter*>& parameters) {
+  std::vector<std::string> names(parameters.size(), name());
+  if (api<stc_optimizer_api>().get_extension == nullptr) return names;
+  const auto* found = static_cast<const stc_optimizer_routing*>(
+      call("get_extension", [&] { return api<stc_optimizer_api>().get_extension(raw_, STC_OPTIMIZER_ROUTING); }));
+  if (found == nullptr || found->struct_size < STC_SIZE_TO_END(stc_optimizer_routing, route)) return names;
+  std::vector<stc_bound_parameter> items;
+  for (const ModelParameter* parameter : parameters) items.push_back(bound_parameter(*parameter, 0));
+  std::vector<const char*> routes(parameters.size(), nullptr);
+  call("route", [&] {
+    return found->route(raw_, items.data(), static_cast<uint32_t>(items.size()), sizeof(stc_bound_parameter),
+                        routes.data());
+  });
+  for (size_t i = 0; i < routes.size(); ++i) {
+    if (routes[i] != nullptr) names[i] = routes[i];
+  }
+  return names;
+}
+
 void Optimizer::bind(const std::vector<const ModelParameter*>& parameters, const std::vector<uint32_t>& group,
                      const std::vector<OptimizerGroup>& groups) {
   std::vector<stc_bound_parameter> bound;
   bound.reserve(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
-    stc_bound_parameter item{};
-    item.struct_size = sizeof(item);
-    item.role = parameters[i]->role;
-    item.name = parameters[i]->name.c_str();
-    item.tensor = parameters[i]->tensor;
-    item.group = group.at(i);
+    const stc_bound_parameter item = bound_parameter(*parameters[i], group.at(i));
     if (item.group >= groups.size()) {
       throw TrainError("optimizer: parameter " + parameters[i]->name + " is in group " + std::to_string(item.group) +
                        " of " + std::to_string(groups.size()));

@@ -21,6 +21,8 @@ class Optimizer : public Instance {
  public:
   explicit Optimizer(InstanceSpec spec);
   ~Optimizer() override;
+  /// The algorithm of each parameter, in their order: this plugin's name where it has but one.
+  std::vector<std::string> routing(const std::vector<const ModelParameter*>& parameters);
   /// parameters: trainable ones, borrowed; group[i] indexes groups.
   void bind(const std::vector<const ModelParameter*>& parameters, const std::vector<uint32_t>& group,
             const std::vector<OptimizerGroup>& groups);

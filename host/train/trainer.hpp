@@ -65,6 +65,8 @@ class Trainer {
   /// Trains to the target step or to a signal; leaves a checkpoint of its last step.
   FitResult fit();
   const Counters& counters() const;
+  /// Which algorithm updates how many tensors and values, in one line.
+  std::string routing() const;
 
  private:
   struct Window;

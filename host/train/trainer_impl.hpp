@@ -60,6 +60,7 @@ struct Trainer::Impl {
   std::vector<const ModelParameter*> trainable;
   std::vector<at::Tensor> trainable_tensors;
   std::vector<at::Tensor> owned_gradients;  // the model's own buffers; undefined: .grad is used
+  std::vector<std::string> routing;         // algorithm of each, in the same order
   int64_t parameter_count = 0;
 
   PhaseClock phases;
@@ -105,6 +106,7 @@ struct Trainer::Impl {
   void skip_update(const std::string& reason);
   std::string write_replay(const Window& window);
   // report.cpp
+  std::string routing_text() const;
   void emit_train_start(uint64_t target);
   void emit_train_step(Window& window);
   void emit_train_end();

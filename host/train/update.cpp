@@ -47,8 +47,9 @@ void Trainer::Impl::bind_optimizer() {
   if (trainable.empty()) {
     throw TrainError("model " + parts.model->name() + ": has no trainable parameter");
   }
+  routing = parts.optimizer->routing(trainable);
   const GroupPlan plan =
-      plan_groups(trainable, {}, settings.optimizer, parts.config->where("optimizer.groups"),
+      plan_groups(trainable, routing, settings.optimizer, parts.config->where("optimizer.groups"),
                   parts.config->where("optimizer.muon_lr"));
   parts.optimizer->bind(trainable, plan.group, plan.groups);
 }

@@ -4,6 +4,7 @@
     venv/bin/python tests/reference/make_dumps.py
 """
 
+import copy
 import pathlib
 
 import torch
@@ -12,7 +13,7 @@ from speedtronic.config import load_config
 from speedtronic.data import SyntheticTokenDataset
 from speedtronic.model import ReferenceTransformer
 from speedtronic.optimizers import CautiousOptimizer
-from speedtronic.runtime import build_scheduler
+from speedtronic.runtime import build_optimizer, build_scheduler
 
 HERE = pathlib.Path(__file__).resolve().parent
 DUMPS = HERE / "dumps"
@@ -39,17 +40,23 @@ def weights(model: torch.nn.Module, prefix: str) -> dict[str, torch.Tensor]:
     return {f"{prefix}/{name}": p.detach().clone() for name, p in model.named_parameters()}
 
 
-def train(config, batches: dict[str, torch.Tensor], initial: dict, cautious: bool, grad_clip: float | None):
-    """20 steps from `initial`. AdamW gets all parameters: 2.0.0's own routing leaves out most of them."""
-    model = model_of(config)
-    model.load_state_dict(initial)
-    model.train()
+def optimizer_of(model: torch.nn.Module, config):
+    """Muon by 2.0.0's own path. AdamW over all parameters: its own routing leaves out most of them."""
     o = config.optimizer
+    if o.name == "muon":
+        return build_optimizer(model, config, "cpu")
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=o.lr, betas=tuple(o.betas), eps=o.eps, weight_decay=o.weight_decay, foreach=False
     )
-    if cautious:
-        optimizer = CautiousOptimizer(optimizer)
+    return CautiousOptimizer(optimizer) if o.cautious else optimizer
+
+
+def train(config, batches: dict[str, torch.Tensor], initial: dict, grad_clip: float | None = None):
+    """20 steps from `initial`."""
+    model = model_of(config)
+    model.load_state_dict(initial)
+    model.train()
+    optimizer = optimizer_of(model, config)
     scheduler = build_scheduler(optimizer, config)
     losses, lrs, norms = [], [], []
     for step in range(config.run.max_steps):
@@ -84,18 +91,37 @@ def dump_training() -> None:
         for name in ("input_ids", "labels")
     }
 
+    def run(name: str, optimizer: dict = {}, grad_clip: float | None = None, batch: tuple[int, int] | None = None):
+        """The 20 steps under other settings; batch: another split of the same samples into micro-batches."""
+        own = copy.deepcopy(config)
+        for key, value in optimizer.items():
+            setattr(own.optimizer, key, value)
+        parts = batches
+        if batch is not None:
+            parts = {key: tensor.view(-1, *batch, m.max_seq_len) for key, tensor in batches.items()}
+        series, model = train(own, parts, start.state_dict(), grad_clip)
+        print(name, series["losses"].tolist()[0], series["losses"].tolist()[-1], series["grad_norms"].tolist()[:3])
+        return {f"{name}/{key}": tensor for key, tensor in series.items()} | weights(model, name)
+
+    def run_untied():
+        own = copy.deepcopy(config)
+        own.model.tie_weights = False
+        torch.manual_seed(config.run.seed + 1)
+        first = model_of(own)
+        series, model = train(own, batches, first.state_dict())
+        out = {f"untied/{key}": tensor for key, tensor in series.items()}
+        return out | weights(model, "untied") | weights(first, "untied_initial")
+
     torch.manual_seed(config.run.seed)
     start = model_of(config)
     assert sum(p.numel() for p in start.parameters()) == 66880
     out = {f"batches/{name}": tensor for name, tensor in batches.items()}
     out |= weights(start, "initial")
-    runs = {"adamw": (False, None), "cautious": (True, None), "clipped": (False, 0.25)}
-    for name, (cautious, grad_clip) in runs.items():
-        series, model = train(config, batches, start.state_dict(), cautious, grad_clip)
-        out |= {f"{name}/{key}": tensor for key, tensor in series.items()}
-        out |= weights(model, name)
-        print(name, series["losses"].tolist()[0], series["losses"].tolist()[-1], series["grad_norms"].tolist()[:3])
-    save_file(out, DUMPS / "training.safetensors")
+    save_file(out | run("adamw") | run("cautious", {"cautious": True}) | run("clipped", grad_clip=0.25), DUMPS / "training.safetensors")
+    muon = {"name": "muon"}
+    out = run("muon", muon) | run("muon_plus", muon | {"muon_plus": True}) | run("cautious_muon", muon | {"cautious": True})
+    out |= run("accumulation_4", batch=(4, 1))
+    save_file(out | run_untied(), DUMPS / "variants.safetensors")
 
 
 def dump_padded_batch() -> None:

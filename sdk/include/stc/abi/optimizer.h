@@ -75,6 +75,17 @@ typedef struct stc_optimizer_cautious {
   stc_error* (*set_cautious)(stc_optimizer* self, int32_t enabled);
 } stc_optimizer_cautious;
 
+/// An optimizer that updates some parameters by one algorithm and some by another.
+#define STC_OPTIMIZER_ROUTING "stc.optimizer.routing/1"
+typedef struct stc_optimizer_routing {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /// The algorithm of each parameter ("muon", "adamw"), before or after bind; groups are not looked at.
+  /// names: room for num_parameters pointers, which live as long as the optimizer.
+  stc_error* (*route)(stc_optimizer* self, const stc_bound_parameter* parameters, uint32_t num_parameters,
+                      uint32_t parameter_stride, const char** names);
+} stc_optimizer_routing;
+
 #ifdef __cplusplus
 }
 #endif
