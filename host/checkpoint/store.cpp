@@ -140,7 +140,14 @@ SaveResult CheckpointStore::Impl::write(const Snapshot& snapshot) {
     return result;
   }
   try {
-    rotate(files, directory, {run_id, snapshot.step, options.keep_last, options.keep_every});
+    if (snapshot.best) {
+      replace_file(files,
+                   join_path(directory, kBestFile),
+                   temporary_name(::getpid(), kBestFile),
+                   pointer_text(snapshot.step));
+    }
+    const std::optional<uint64_t> best = read_pointer(files, directory, kBestFile).step;
+    rotate(files, directory, {run_id, snapshot.step, options.keep_last, options.keep_every, best});
   } catch (const std::exception& error) {
     result.warning = error.what();
   }
@@ -239,8 +246,10 @@ void CheckpointStore::begin_new(const std::string& run_id, const Note& note) {
     self.lock.reset();
     self.lock = lock_folder(self.files, self.directory);
   }
-  const std::string pointer = join_path(self.directory, kLatestFile);
-  if (self.files.kind(pointer)) self.files.remove_file(pointer);  // points to nothing
+  for (const char* name : {kLatestFile, kBestFile}) {
+    const std::string pointer = join_path(self.directory, name);
+    if (self.files.kind(pointer)) self.files.remove_file(pointer);  // points to nothing
+  }
   self.take(run_id);
 }
 
