@@ -8,6 +8,8 @@ namespace stc::host {
 
 Run::~Run() {
   trainer.reset();
+  review.reset();
+  ema.reset();
   context.cancelled = true;  // a worker that waits for its input ends
   loader.reset();
   if (events) events->close();
@@ -27,6 +29,7 @@ std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode
   Composition composition(*run, registry, mode);
   composition.prepare_context();
   composition.build_data();
+  composition.build_validation();
   composition.build_model();
   composition.build_precision();
   composition.build_optimizer();

@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "host/events/receivers.hpp"
+#include "host/train/ema.hpp"
 #include "host/train/fingerprint.hpp"
 #include "host/train/plugin_state.hpp"
 #include "host/train/rng_state.hpp"
@@ -42,6 +44,7 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
   const at::NoGradGuard no_grad;
   Snapshot snapshot;
   snapshot.step = counters.step;
+  snapshot.best = best;
   for (const ModelParameter& parameter : parts.model->parameters()) {
     snapshot.model.push_back(copy_to_host(parameter.name, to_tensor(parameter.tensor)));
     for (const std::string& alias : parameter.aliases) {
@@ -51,6 +54,7 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
   for (const NamedHandle& buffer : parts.model->buffers()) {
     snapshot.model.push_back(copy_to_host(buffer.name, to_tensor(buffer.tensor)));
   }
+  if (parts.ema != nullptr) snapshot.ema = parts.ema->copy();
   StateCollector optimizer;
   parts.optimizer->state_save(optimizer.writer());
   snapshot.optimizer = optimizer.take_tensors();
@@ -74,6 +78,7 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
   state["rng"] = {{"cpu", rng_state_to_hex(rng)}};
   state["data"] = to_value(position);
   state["coordinator"] = nullptr;
+  if (parts.review != nullptr) state["evaluation"] = parts.review->state();
   state["fingerprints"] = fingerprints();
   state["config"] = parts.config->redacted();
   return snapshot;
@@ -102,7 +107,19 @@ void Trainer::Impl::report_saves(std::vector<SaveResult> results) {
     Event event(last_save_failed ? "checkpoint_failed" : "checkpoint");
     event.add("step", static_cast<int64_t>(result.step)).add("path", result.path);
     if (last_save_failed) event.add("error", result.error);
+    if (!result.warning.empty()) log_line(STC_LOG_WARNING, result.warning);
     parts.events->emit(std::move(event));
+  }
+}
+
+void Trainer::Impl::restore_ema(const LoadedCheckpoint& checkpoint) {
+  if (parts.ema != nullptr && !checkpoint.ema.empty()) {
+    parts.ema->load(checkpoint);
+  } else if (parts.ema != nullptr) {
+    parts.ema->restart();
+    log_line(STC_LOG_WARNING, "ema: " + checkpoint.path + " holds no moving average, it begins at the weights");
+  } else if (!checkpoint.ema.empty()) {
+    log_line(STC_LOG_INFO, "ema: null, the moving average of " + checkpoint.path + " is dropped");
   }
 }
 
@@ -126,6 +143,7 @@ void Trainer::restore(const LoadedCheckpoint& checkpoint) {
   }
   load_weights(*self.parts.model, checkpoint);
   self.restore_optimizer(checkpoint);
+  self.restore_ema(checkpoint);
   const Value& state = checkpoint.state;
   try {
     self.counters.step = state.at("step").get<uint64_t>();
@@ -137,6 +155,7 @@ void Trainer::restore(const LoadedCheckpoint& checkpoint) {
   } catch (const nlohmann::json::exception& error) {
     throw CheckpointError(checkpoint.path + "/state.json: " + error.what());
   }
+  if (self.parts.review != nullptr) self.parts.review->restore(state.value("evaluation", Value()));
   self.parts.loader->seek(self.step_begin);
   self.last_saved_step = self.counters.step;
 }

@@ -29,7 +29,8 @@ FitResult Trainer::fit() {
   self.rates.start(RateMeter::Clock::now());
 
   FitResult result;
-  while (self.counters.step < target && !self.stop_requested()) {
+  self.review_resumed_step();
+  while (self.counters.step < target && !self.ending && !self.stop_requested()) {
     try {
       step();
     } catch (const Cancelled&) {
@@ -44,14 +45,15 @@ FitResult Trainer::fit() {
       throw;
     }
   }
-  if (self.counters.step < target) result.reason = StopReason::kSignal;
+  if (self.counters.step < target) result.reason = self.ending.value_or(StopReason::kSignal);
 
   self.save_last_step();
 
   Event end("train_end");
   end.add("steps", static_cast<int64_t>(self.counters.step))
       .add("elapsed_s", self.parts.events->elapsed_s() - self.train_start_s)
-      .add("loss", self.last_loss ? FieldValue(*self.last_loss) : FieldValue());
+      .add("loss", self.last_loss ? FieldValue(*self.last_loss) : FieldValue())
+      .add("reason", stop_reason_word(result.reason));
   self.parts.events->emit(std::move(end));
   result.counters = self.counters;
   result.loss = self.last_loss;
@@ -66,7 +68,9 @@ bool Trainer::step() {
   advance_schedule(window);
   meet_nodes(window);
   reset_inner_optimizer(window);
+  average_weights(window);
   record(window);
+  review(window);
   checkpoint_when_due(window);
   return true;
 }
@@ -135,7 +139,8 @@ void Trainer::checkpoint_when_due(Window&) {
   Impl& self = *impl_;
   if (self.parts.store == nullptr) return;
   self.report_saves(self.parts.store->poll());
-  if (self.counters.step % static_cast<uint64_t>(self.settings.checkpoint.every_steps) != 0) return;
+  const auto interval = static_cast<uint64_t>(self.settings.checkpoint.every_steps);
+  if (self.counters.step % interval != 0 && !self.best) return;
   self.save(self.step_begin, current_rng_state());
 }
 

@@ -15,8 +15,11 @@
 #include "host/train/model.hpp"
 #include "host/train/optimizer.hpp"
 #include "host/train/precision.hpp"
+#include "host/train/review.hpp"
 
 namespace stc::host {
+
+class Ema;
 
 /// Counters of a run, cumulative over resume.
 struct Counters {
@@ -38,11 +41,15 @@ struct TrainerParts {
   PrecisionPlan plan;
   Loader* loader = nullptr;
   CheckpointStore* store = nullptr;  // null: checkpoints are off
+  Ema* ema = nullptr;                // null: no moving average
+  StepReview* review = nullptr;      // null: nothing is evaluated
   std::string device_name;           // "cpu", "cuda:0"
   std::string run_id;
 };
 
-enum class StopReason { kTarget, kSignal };
+enum class StopReason { kTarget, kSignal, kEarlyStop, kTime };
+/// "target", "signal", "early_stop", "max_time": field reason of train_end.
+const char* stop_reason_word(StopReason reason);
 
 struct FitResult {
   StopReason reason = StopReason::kTarget;
@@ -58,7 +65,8 @@ class Trainer {
   /// Restores counters, schedule, weights, optimizer, scaler, RNG and data position. Before fit.
   /// \throws CheckpointError naming each difference of model, optimizer or data settings.
   void restore(const LoadedCheckpoint& checkpoint);
-  /// Trains to the target step or to a signal; leaves a checkpoint of its last step.
+  /// Trains to the target step, or until a signal, early stop or run.max_time ends the run after
+  /// the step under way; leaves a checkpoint of its last step.
   FitResult fit();
   const Counters& counters() const;
 
@@ -72,7 +80,9 @@ class Trainer {
   void advance_schedule(Window& window);   // 3
   void meet_nodes(Window& window);         // 4
   void reset_inner_optimizer(Window& window);  // 5
+  void average_weights(Window& window);    // after 5
   void record(Window& window);             // 6
+  void review(Window& window);             // after 6
   void checkpoint_when_due(Window& window);  // 7
 
   struct Impl;

@@ -64,6 +64,8 @@ struct Trainer::Impl {
   at::Tensor rng_at_step_begin;
   std::optional<uint64_t> last_saved_step;
   bool last_save_failed = false;
+  bool best = false;                 // the step just made has the best validation loss so far
+  std::optional<StopReason> ending;  // set: the run ends with the step just made
   double train_start_s = 0;
   RateMeter rates;
 
@@ -73,6 +75,9 @@ struct Trainer::Impl {
   bool run_fused(Window& window, const stc_pass_info& info, const std::vector<NamedHandle>& inputs,
                  double weight);
   void choose_path();
+  // review.cpp
+  void review_step(bool ends);
+  void review_resumed_step();
   // update.cpp
   void bind_optimizer();
   std::vector<at::Tensor> gradients() const;
@@ -85,6 +90,7 @@ struct Trainer::Impl {
   Snapshot make_snapshot(const LoaderPosition& position, const at::Tensor& rng);
   Value fingerprints() const;
   void restore_optimizer(const LoadedCheckpoint& checkpoint);
+  void restore_ema(const LoadedCheckpoint& checkpoint);
   void report_saves(std::vector<SaveResult> results);
   void save(const LoaderPosition& position, const at::Tensor& rng);
   void save_last_step();

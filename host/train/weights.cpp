@@ -35,25 +35,31 @@ void load_into(const at::Tensor& live, const std::string& name, const std::vecto
 
 }  // namespace
 
-void load_weights(Model& model, const LoadedCheckpoint& checkpoint) {
+void copy_by_name(const std::vector<LiveTensor>& live, const std::vector<HostTensor>& stored,
+                  const std::string& subject) {
   const at::NoGradGuard no_grad;
   std::set<std::string> seen;
   std::vector<std::string> problems;
+  for (const LiveTensor& tensor : live) load_into(tensor.tensor, tensor.name, stored, seen, problems);
+  for (const HostTensor& tensor : stored) {
+    if (!seen.count(tensor.name)) problems.push_back(tensor.name + ": not a tensor of the model");
+  }
+  if (problems.empty()) return;
+  std::string text;
+  for (const std::string& problem : problems) text += "\n    " + problem;
+  throw CheckpointError(subject + ": does not fit the model:" + text,
+                        "use the model settings that the checkpoint was made with");
+}
+
+void load_weights(Model& model, const LoadedCheckpoint& checkpoint) {
+  std::vector<LiveTensor> live;
   for (const ModelParameter& parameter : model.parameters()) {
-    load_into(to_tensor(parameter.tensor), parameter.name, checkpoint.model, seen, problems);
+    live.push_back({parameter.name, to_tensor(parameter.tensor)});
   }
   for (const NamedHandle& buffer : model.buffers()) {
-    load_into(to_tensor(buffer.tensor), buffer.name, checkpoint.model, seen, problems);
+    live.push_back({buffer.name, to_tensor(buffer.tensor)});
   }
-  for (const HostTensor& stored : checkpoint.model) {
-    if (!seen.count(stored.name)) problems.push_back(stored.name + ": not a tensor of the model");
-  }
-  if (!problems.empty()) {
-    std::string text;
-    for (const std::string& problem : problems) text += "\n    " + problem;
-    throw CheckpointError(checkpoint.path + ": does not fit the model:" + text,
-                          "use the model settings that the checkpoint was made with");
-  }
+  copy_by_name(live, checkpoint.model, checkpoint.path);
   model.parameters_changed();
 }
 

@@ -1,6 +1,7 @@
 // Step 1 of Trainer::step: micro-batches through forward, loss and backward.
 
 #include "host/train/autocast.hpp"
+#include "host/train/device_batch.hpp"
 #include "host/train/dropout_key.hpp"
 #include "host/train/loss.hpp"
 #include "host/train/tensor_bridge.hpp"
@@ -8,26 +9,6 @@
 
 namespace stc::host {
 namespace {
-
-/// The tensors of a batch on the run's device, alive for one micro-batch.
-struct DeviceBatch {
-  std::vector<at::Tensor> tensors;
-  std::vector<NamedHandle> inputs;
-};
-
-DeviceBatch to_device(const std::shared_ptr<const Batch>& batch, const at::Device& device) {
-  DeviceBatch moved;
-  moved.tensors.reserve(batch->fields.size());
-  for (const BatchField& field : batch->fields) {
-    at::Tensor tensor = from_batch_field(field);
-    if (device != at::kCPU) tensor = tensor.to(device, tensor.scalar_type(), /*non_blocking=*/true);
-    moved.tensors.push_back(std::move(tensor));
-  }
-  for (size_t i = 0; i < moved.tensors.size(); ++i) {
-    moved.inputs.push_back({batch->fields[i].name, borrow_handle(moved.tensors[i])});
-  }
-  return moved;
-}
 
 double label_count(const Batch& batch, int64_t capacity) {
   return batch.valid_labels >= 0 ? static_cast<double>(batch.valid_labels)
