@@ -25,7 +25,7 @@ uint32_t masked_crc(std::string_view bytes) {
 template <class Integer>
 void append_little_endian(std::string& out, Integer value) {
   for (std::size_t i = 0; i < sizeof value; ++i) {
-    out += static_cast<char>(value >> (8 * i) & 0xFF);
+    out += static_cast<char>((value >> (8 * i)) & 0xFF);
   }
 }
 
@@ -37,7 +37,7 @@ constexpr uint32_t kFixed32 = 5;
 
 void append_varint(std::string& out, uint64_t value) {
   while (value >= 0x80) {
-    out += static_cast<char>(value & 0x7F | 0x80);
+    out += static_cast<char>((value & 0x7F) | 0x80);
     value >>= 7;
   }
   out += static_cast<char>(value);
