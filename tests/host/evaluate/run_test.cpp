@@ -88,7 +88,7 @@ std::vector<std::string> training(const Run& run) {
 }
 
 const char* const kConfig = R"(
-run: {seed: 7, device: cpu, max_steps: 12, output_dir: out}
+run: {seed: 7, device: cpu, threads: 1, max_steps: 12, output_dir: out}
 model: {vocab_size: 256, max_seq_len: 16, n_layer: 1, n_head: 2, d_model: 32, d_ff: 64, dropout: 0.1}
 data: {text_path: t.txt, micro_batch_size: 2, target_batch_size: 4}
 optimizer: {lr: 0.002, grad_clip: 0.5}
