@@ -115,7 +115,8 @@ void exercise_sink(InstanceSpec spec) {
   run.run_name = "check";
   run.run_dir = spec.context->run_dir;
   run.config_json = "{}";
-  Sink sink(std::move(spec), run);
+  Sink sink(std::move(spec));
+  sink.open(run);
   Event event("train_step");
   event.add("step", int64_t{1})
       .add("loss", 2.5)

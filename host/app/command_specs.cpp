@@ -119,7 +119,8 @@ CommandSpec generate_spec() {
       "max-tokens", word("N"), "most tokens to add, >= 1 (default 100)")(
       "temperature", word("T"), "softness of the choice, >= 0; 0 takes the likeliest (default 1)")(
       "top-k", word("K"), "choose among the K likeliest; 0: all (default 0)")(
-      "seed", word("N"), "seed of the choice (default 0)");
+      "seed", word("N"), "seed of the choice (default 0)")(
+      "ema", po::bool_switch(), "use the moving average of the weights");
   add_plugin_path(spec.options);
   return spec;
 }

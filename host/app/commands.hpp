@@ -68,6 +68,7 @@ struct GenerateArguments {
   double temperature = 1.0;  // 0: greedy
   int64_t top_k = 0;         // 0: all
   uint64_t seed = 0;
+  bool ema = false;          // sample from the moving average of the weights
   std::vector<std::string> plugin_paths;
 };
 int generate_command(const GenerateArguments& arguments);

@@ -8,6 +8,8 @@ namespace stc::host {
 
 Run::~Run() {
   trainer.reset();
+  review.reset();
+  ema.reset();
   context.cancelled = true;  // a worker that waits for its input ends
   loader.reset();
   if (events) events->close();
@@ -28,6 +30,7 @@ std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode
   composition.prepare_context();
   if (mode == ComposeMode::kProfile) composition.record_trace();
   composition.build_data();
+  composition.build_validation();
   composition.build_model();
   composition.build_precision();
   composition.build_optimizer();

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "host/evaluate/review.hpp"
+#include "host/train/ema.hpp"
 #include "host/profile/trace.hpp"
 #include "host/train/trainer.hpp"
 
@@ -26,6 +28,8 @@ struct Run {
   std::unique_ptr<CheckpointStore> store;
   std::unique_ptr<EventBus> events;
   std::unique_ptr<Loader> loader;
+  std::unique_ptr<Ema> ema;
+  std::unique_ptr<EvaluationReview> review;
   std::unique_ptr<Trainer> trainer;
   std::string run_id;
   ~Run();

@@ -104,19 +104,74 @@ void Composition::warn(const std::string& text) const {
 void Composition::build_data() {
   const DataSettings& data = run_.settings.data;
   run_.dataset = std::make_unique<Dataset>(spec(STC_KIND_DATASET, data.plugin, "data"));
-  const auto& fields = run_.dataset->fields();
-  const bool needs_tokenizer = std::any_of(fields.begin(), fields.end(), [](const FieldInfo& field) {
+  if (data.shuffle && !run_.dataset->indexed()) {
+    warn("data.shuffle: has no effect, dataset " + data.plugin + " is a stream and is read in its own order");
+  }
+  build_tokenizer(*run_.dataset);
+}
+
+/// Once, for the first dataset that is text.
+void Composition::build_tokenizer(const Dataset& dataset) {
+  const DataSettings& data = run_.settings.data;
+  const auto& fields = dataset.fields();
+  const bool needed = std::any_of(fields.begin(), fields.end(), [](const FieldInfo& field) {
     return field.form == STC_FIELD_UTF8;
   });
-  if (needs_tokenizer) {
-    run_.tokenizer = std::make_unique<Tokenizer>(spec(STC_KIND_TOKENIZER, data.tokenizer, "data"));
-    if (run_.tokenizer->size() > static_cast<uint64_t>(data.vocab_size)) {
-      throw ConfigError("model.vocab_size: got " + std::to_string(data.vocab_size) + ", tokenizer " +
-                            data.tokenizer + " has " + std::to_string(run_.tokenizer->size()) + " tokens",
-                        "raise model.vocab_size to at least the tokenizer's size",
-                        run_.config.where("model.vocab_size"));
+  if (!needed || run_.tokenizer) return;
+  run_.tokenizer = std::make_unique<Tokenizer>(spec(STC_KIND_TOKENIZER, data.tokenizer, "data"));
+  if (run_.tokenizer->size() <= static_cast<uint64_t>(data.vocab_size)) return;
+  throw ConfigError("model.vocab_size: got " + std::to_string(data.vocab_size) + ", tokenizer " +
+                        data.tokenizer + " has " + std::to_string(run_.tokenizer->size()) + " tokens",
+                    "raise model.vocab_size to at least the tokenizer's size",
+                    run_.config.where("model.vocab_size"));
+}
+
+/// The plugin of the training data where it reads a file by text_path, else text.
+std::string Composition::validation_plugin() {
+  const std::string& name = run_.settings.data.plugin;
+  const auto& params = registry_.load(STC_KIND_DATASET, name).declaration.params;
+  const bool reads_text_path = std::any_of(params.begin(), params.end(), [](const Param& param) {
+    return param.name == "text_path";
+  });
+  return reads_text_path ? name : "text";
+}
+
+std::unique_ptr<Dataset> Composition::validation_dataset(const std::string& plugin,
+                                                         const std::string& path,
+                                                         const std::string& key) {
+  InstanceSpec instance = spec(STC_KIND_DATASET, plugin, "data");
+  instance.section["text_path"] = path;
+  try {
+    return std::make_unique<Dataset>(std::move(instance));
+  } catch (const ConfigError& error) {  // about the key that this path stands for
+    const std::string subject = "data.text_path: ";
+    const std::string message = error.what();
+    if (!message.starts_with(subject)) throw;
+    throw ConfigError(key + ": " + message.substr(subject.size()), error.hint(),
+                      run_.config.where("data.validation_path"));
+  }
+}
+
+void Composition::build_validation() {
+  const std::vector<ValidationSetting>& sets = run_.settings.evaluation.sets;
+  if (sets.empty()) return;
+  const std::string plugin = validation_plugin();
+  const bool named = run_.config.at("data.validation_path").is_object();
+  for (const ValidationSetting& set : sets) {
+    const std::string key = "data.validation_path" + (named ? "." + set.name : std::string());
+    auto dataset = validation_dataset(plugin, set.path, key);
+    build_tokenizer(*dataset);
+    try {
+      validation_.push_back(std::make_unique<ValidationSet>(
+          set.name, std::move(dataset), run_.tokenizer.get(), run_.settings.data, stop_predicate()));
+    } catch (const DataError& error) {
+      throw ConfigError(key + ": " + error.what(), error.hint(), run_.config.where("data.validation_path"));
     }
   }
+}
+
+std::function<bool()> Composition::stop_predicate() {
+  return [&context = run_.context] { return context.cancelled.load() || context.stop_signal.load() != 0; };
 }
 
 void Composition::build_model() {
@@ -156,10 +211,9 @@ void Composition::open_store() {
   const auto note = [this](const std::string& text) { warn(text); };
   run_.run_id = new_run_id();
   if (!settings.enabled) {
-    if (settings.resume != CheckpointSettings::Resume::kNo) {
-      warn("checkpoint.resume: checkpoint.enabled is false, starting anew");
-    }
-    return;
+    if (settings.resume != CheckpointSettings::Resume::kYes) return;
+    throw ConfigError("checkpoint.resume: got true, expected false when checkpoint.enabled is false",
+                      "set checkpoint.enabled: true, or do not resume", run_.config.where("checkpoint.resume"));
   }
   if (mode_ == ComposeMode::kCheck) return;
   run_.store = std::make_unique<CheckpointStore>(
@@ -170,21 +224,46 @@ void Composition::open_store() {
       run_.run_id = id;
       continues_run_ = true;
     }
+    if (!resume_from_ && run_.store->holds_steps()) {
+      throw CheckpointError(checkpoint_directory(run_.settings) + ": none of its checkpoints can be read",
+                            "stc-host inspect says what is wrong with each; without --resume a new run begins, and "
+                            "the folder is kept under another name",
+                            run_.config.where("checkpoint.resume"));
+    }
     if (!resume_from_ && settings.resume == CheckpointSettings::Resume::kYes) {
       warn("resume: no checkpoint in " + checkpoint_directory(run_.settings) + ", starting anew");
     }
   }
 }
 
+void Composition::build_review() {
+  const Settings& settings = run_.settings;
+  if (!settings.evaluation.wanted()) return;
+  ReviewParts parts;
+  parts.settings = &settings;
+  parts.events = run_.events.get();
+  parts.optimizer = run_.optimizer.get();
+  parts.tokenizer = run_.tokenizer.get();
+  parts.ema = run_.ema.get();
+  parts.evaluation.model = run_.model.get();
+  parts.evaluation.plan = plan_;
+  parts.evaluation.device_name = device_name_;
+  parts.evaluation.capacity = settings.data.micro_batch_size * settings.data.block_size;
+  parts.evaluation.stop = stop_predicate();
+  run_.review = std::make_unique<EvaluationReview>(std::move(parts), std::move(validation_));
+}
+
 void Composition::build_trainer() {
-  RunContext& context = run_.context;
-  run_.loader = std::make_unique<Loader>(
-      *run_.dataset, run_.tokenizer.get(), run_.settings.data, "train",
-      [&context] { return context.cancelled.load() || context.stop_signal.load() != 0; });
+  run_.loader = std::make_unique<Loader>(*run_.dataset, run_.tokenizer.get(), run_.settings.data, "train",
+                                         stop_predicate());
+  if (run_.settings.ema) {
+    run_.ema = std::make_unique<Ema>(*run_.settings.ema, run_.model->parameters());
+  }
+  build_review();
   TrainerParts parts;
   parts.config = &run_.config;
   parts.settings = &run_.settings;
-  parts.context = &context;
+  parts.context = &run_.context;
   parts.events = run_.events.get();
   parts.model = run_.model.get();
   parts.optimizer = run_.optimizer.get();
@@ -192,12 +271,22 @@ void Composition::build_trainer() {
   parts.plan = plan_;
   parts.loader = run_.loader.get();
   parts.store = run_.store.get();
+  parts.ema = run_.ema.get();
+  parts.review = run_.review.get();
   parts.device_name = device_name_;
   parts.run_id = run_.run_id;
+  if (run_.store && !continues_run_) {
+    parts.begin_saving = [store = run_.store.get(), id = run_.run_id] {
+      store->begin_new(id, [](const std::string& text) { log_line(STC_LOG_WARNING, text); });
+    };
+  }
   parts.shapes = validate_shapes(run_.settings, device_name_.substr(0, device_name_.find(':')),
                                  precision_word(plan_.compute_dtype), run_.model->dimensions());
   run_.trainer = std::make_unique<Trainer>(std::move(parts));
-  if (mode_ == ComposeMode::kCheck) return;
+  if (mode_ == ComposeMode::kCheck) {
+    run_.loader->next();  // the data are there, and of the right kind
+    return;
+  }
   if (resume_from_) {
     run_.trainer->restore(*resume_from_);
     resume_from_.reset();
@@ -206,24 +295,32 @@ void Composition::build_trainer() {
   if (continues_run_) {
     run_.store->begin_resumed(run_.run_id);
   } else {
-    run_.store->begin_new(run_.run_id, [this](const std::string& text) { warn(text); });
+    run_.store->claim();
   }
 }
 
 void Composition::open_sinks() {
-  if (mode_ == ComposeMode::kCheck) return;
   const Settings& settings = run_.settings;
-  std::filesystem::create_directories(settings.run.output_dir);
+  if (mode_ != ComposeMode::kCheck) std::filesystem::create_directories(settings.run.output_dir);
   SinkRun info;
   info.run_id = run_.run_id;
   info.run_name = settings.run.name;
   info.run_dir = settings.run.output_dir;
   info.config_json = to_json(run_.config.redacted());
   info.start_step = run_.trainer->counters().step;
-  for (const SinkSettings& sink : settings.logging.sinks) {
-    run_.events->add(std::make_unique<Sink>(
-        instance_spec(registry_, run_.context, run_.config, STC_KIND_SINK, sink.name, sink.section, "logging.sinks"),
-        info));
+  for (size_t i = 0; i < settings.logging.sinks.size(); ++i) {
+    const SinkSettings& setting = settings.logging.sinks[i];
+    auto sink = std::make_unique<Sink>(instance_spec(registry_, run_.context, run_.config, STC_KIND_SINK, setting.name,
+                                                     setting.section, setting.path));
+    if (mode_ == ComposeMode::kCheck) continue;
+    try {
+      sink->open(info);
+    } catch (const PluginError& error) {
+      const bool listed = setting.path.starts_with("logging.sinks");
+      throw PluginError(setting.path + ": " + error.what(), error.hint(),
+                        run_.config.where(listed ? "logging.sinks" : setting.path));
+    }
+    run_.events->add(std::move(sink));
   }
 }
 

@@ -2,8 +2,11 @@
 /// The stages of compose(), in their order. Private to host/app.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "host/app/compose.hpp"
 
@@ -18,12 +21,14 @@ class Composition {
   /// Spans go to a trace file in the run's folder.
   void record_trace();
   void build_data();
+  /// The datasets of data.validation_path. They are read up to their first batch.
+  void build_validation();
   void build_model();
   void build_precision();
   void build_optimizer();
   /// Takes the checkpoint folder, and finds what to resume from. Nothing is renamed before here.
   void open_store();
-  /// Loader, trainer, and the restored state; from here on the checkpoint folder is this run's.
+  /// Loader, moving average, review, trainer, and the restored state; from here on the checkpoint folder is this run's.
   void build_trainer();
   /// Sinks, last of all: whatever can be refused has been refused.
   void open_sinks();
@@ -31,6 +36,12 @@ class Composition {
  private:
   InstanceSpec spec(int kind, const std::string& name, const std::string& section);
   InstanceSpec optimizer_spec();
+  void build_tokenizer(const Dataset& dataset);
+  std::string validation_plugin();
+  std::unique_ptr<Dataset> validation_dataset(const std::string& plugin, const std::string& path,
+                                              const std::string& key);
+  void build_review();
+  std::function<bool()> stop_predicate();
   void open_log();
   void warn(const std::string& text) const;
 
@@ -39,6 +50,7 @@ class Composition {
   ComposeMode mode_;
   PrecisionPlan plan_;
   std::string device_name_;
+  std::vector<std::unique_ptr<ValidationSet>> validation_;
   bool continues_run_ = false;  // the checkpoint folder is this run's already
   std::optional<LoadedCheckpoint> resume_from_;
 };

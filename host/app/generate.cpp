@@ -4,12 +4,13 @@
 
 #include "host/app/commands.hpp"
 #include "host/app/instance_spec.hpp"
-#include "host/app/sampler.hpp"
+#include "host/generate/sampler.hpp"
 #include "host/checkpoint/store.hpp"
 #include "host/config/settings.hpp"
 #include "host/data/tokenizer.hpp"
 #include "host/plugins/registry.hpp"
 #include "host/train/device.hpp"
+#include "host/train/ema.hpp"
 #include "host/train/weights.hpp"
 
 namespace stc::host {
@@ -24,6 +25,18 @@ void check_arguments(const GenerateArguments& arguments) {
   }
   if (!(arguments.temperature >= 0.0)) throw ConfigError("--temperature: expected >= 0 (0 is greedy)");
   if (arguments.top_k < 0) throw ConfigError("--top-k: expected >= 0 (0 keeps all tokens)");
+}
+
+/// The moving average in place of the weights that it averages.
+void load_average(Model& model, const LoadedCheckpoint& checkpoint) {
+  if (checkpoint.ema.empty()) {
+    throw CheckpointError(checkpoint.path + ": holds no moving average",
+                          "train with ema: {decay: ...}, or leave --ema out");
+  }
+  Ema ema(EmaSettings{}, model.parameters());
+  ema.load(checkpoint);
+  ema.swap();
+  model.parameters_changed();
 }
 
 }  // namespace
@@ -46,6 +59,7 @@ int generate_command(const GenerateArguments& arguments) {
   const Tokenizer tokenizer(instance_spec(registry, context, config, STC_KIND_TOKENIZER, settings.data.tokenizer, "data"));
   Model model(instance_spec(registry, context, config, STC_KIND_MODEL, settings.model_name, "model"));
   load_weights(model, checkpoint);
+  if (arguments.ema) load_average(model, checkpoint);
   model.set_training(false);
 
   SamplerOptions options;
@@ -54,6 +68,7 @@ int generate_command(const GenerateArguments& arguments) {
   options.top_k = arguments.top_k;
   options.seed = arguments.seed;
   options.block_size = settings.data.block_size;
+  options.vocabulary = tokenizer.size();
   std::vector<int32_t> ids;
   tokenizer.encode(arguments.prompt, ids);
   std::cout << arguments.prompt;

@@ -168,6 +168,7 @@ CommandArguments generate_arguments(Given& given) {
     arguments.seed = number_of<uint64_t>(
         given, "seed", "an integer from 0 to 2^64 - 1", [](uint64_t) { return true; });
   }
+  arguments.ema = given.flag("ema");
   arguments.plugin_paths = given.list("plugin-path");
   return arguments;
 }

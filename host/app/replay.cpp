@@ -70,7 +70,7 @@ double run_micro_batch(Replay& replay, GradientPass& pass, const ReplayRecord& r
   info.micro_batch = static_cast<uint32_t>(index);
   info.dropout_key = item.dropout_key;
   info.weight = (by_tokens ? static_cast<double>(item.batch->valid_labels) / capacity : 1.0) * record.loss_scale;
-  const DeviceBatch batch = to_device(*item.batch, at::Device(replay.device_name));
+  const DeviceBatch batch = to_device(item.batch, at::Device(replay.device_name));
   return pass.autograd(info, batch).loss.item<double>();
 }
 

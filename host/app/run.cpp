@@ -24,6 +24,7 @@ int run_command(const RunArguments& arguments) {
     run->trace->close();
     std::cerr << "trace: " << run->trace->path() << "\n";
   }
+  if (result.last_save_failed) std::cerr << "error: the last checkpoint is not saved: " << result.last_save_error << "\n";
   print_summary(result);
   return exit_code(result, signals);
 }

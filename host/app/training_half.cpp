@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -27,9 +28,18 @@ std::string find_training_half() {
               "searched: " + searched + "; install stc-host again");
 }
 
+/// Threads of LibTorch's OpenMP runtime that wait for work spin for milliseconds by default. Beside any other
+/// busy program that costs whole time slices: a training step became ten times slower. A short spin, then
+/// sleep, costs nothing measurable on an idle machine. Read by the runtime when it is loaded; the user's own
+/// setting wins.
+void spin_briefly() {
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
+}
+
 }  // namespace
 
 int run_in_training_half(const CommandLine& command_line) {
+  spin_briefly();
   const std::string path = find_training_half();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {

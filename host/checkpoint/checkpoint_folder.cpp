@@ -116,6 +116,7 @@ std::string write_checkpoint(FileSystem& files,
   manifest.files[kModelFile] =
       batch.put_tensors(kModelFile, snapshot.model, snapshot.model_metadata);
   manifest.files[kOptimizerFile] = batch.put_tensors(kOptimizerFile, snapshot.optimizer, {});
+  if (!snapshot.ema.empty()) manifest.files[kEmaFile] = batch.put_tensors(kEmaFile, snapshot.ema, {});
   if (!snapshot.coordinator.empty()) {
     manifest.files[kCoordinatorFile] =
         batch.put_tensors(kCoordinatorFile, snapshot.coordinator, {});
@@ -174,6 +175,8 @@ LoadedCheckpoint read_checkpoint(FileSystem& files, const std::string& folder, V
       loaded.model_metadata = file.metadata();
     } else if (name == kOptimizerFile) {
       loaded.optimizer = SafetensorsFile(path, view).tensors();
+    } else if (name == kEmaFile) {
+      loaded.ema = SafetensorsFile(path, view).tensors();
     } else if (name == kCoordinatorFile) {
       loaded.coordinator = SafetensorsFile(path, view).tensors();
     }

@@ -199,7 +199,7 @@ void rotate(FileSystem& files, const std::string& directory, const RotationRule&
     }
     const bool milestone = rule.keep_every && *rule.keep_every > 0 &&
                            step % static_cast<uint64_t>(*rule.keep_every) == 0;
-    if (step == rule.saved_step || milestone || kept < keep_last) {
+    if (step == rule.saved_step || step == rule.best || milestone || kept < keep_last) {
       kept += whole ? 1 : 0;
       continue;
     }

@@ -49,6 +49,7 @@ struct RotationRule {
   uint64_t saved_step = 0;  // never removed; later steps neither count nor go
   std::optional<int64_t> keep_last;
   std::optional<int64_t> keep_every;
+  std::optional<uint64_t> best;  // stays too
 };
 
 /// Removes old checkpoints of the run. Counts only those whose files have their sizes, so that a

@@ -20,6 +20,7 @@ inline constexpr const char* kLockFile = ".lock";
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
+inline constexpr const char* kEmaFile = "ema.safetensors";
 inline constexpr const char* kCoordinatorFile = "coordinator.safetensors";
 inline constexpr const char* kStateFile = "state.json";
 

@@ -37,6 +37,7 @@ void add_content(Value& report, const LoadedCheckpoint& loaded, Verify verify) {
   report["counters"] = std::move(counters);
   report["tensors"] = {{"model", describe_tensors(loaded.model, verify)},
                        {"optimizer", describe_tensors(loaded.optimizer, verify)},
+                       {"ema", describe_tensors(loaded.ema, verify)},
                        {"coordinator", describe_tensors(loaded.coordinator, verify)}};
   Value aliases = Value::object();
   for (const auto& [key, name] : loaded.model_metadata) {
@@ -136,6 +137,7 @@ std::string folder_text(const Value& report) {
   std::string text = "checkpoints in " + plain(report["path"]) + "\n";
   text += field("run", plain(report["run_id"]));
   text += field("latest", report["latest"].is_null() ? "none" : "step " + report["latest"].dump());
+  if (!report["best"].is_null()) text += field("best", "step " + report["best"].dump());
   text += problem_lines(report["pointer_problems"]);
   for (const Value& name : report["unfinished"]) text += field("unfinished", plain(name));
   if (report["checkpoints"].empty()) return text + field("checkpoints", "none");
@@ -145,6 +147,18 @@ std::string folder_text(const Value& report) {
   }
   if (!report["newest"].is_null()) text += "\n" + checkpoint_text(report["newest"]);
   return text;
+}
+
+/// What is wrong with a pointer file, as a line of `problems`.
+void add_fault(Value& problems,
+               const std::string& path,
+               const Pointer& pointer,
+               const FolderContents& contents) {
+  if (!pointer.problem.empty()) {
+    problems.push_back(pointer.problem);
+  } else if (pointer.step && std::count(contents.steps.begin(), contents.steps.end(), *pointer.step) == 0) {
+    problems.push_back(path + ": " + step_folder_name(*pointer.step) + " does not exist");
+  }
 }
 
 }  // namespace
@@ -177,15 +191,16 @@ Value describe_folder(FileSystem& files, const std::string& directory, Verify ve
   refuse_legacy(directory, contents);
   const std::string run_id = folder_run_id(files, directory);
   const Pointer pointer = read_pointer(files, directory, kLatestFile);
+  const Pointer best = read_pointer(files, directory, kBestFile);
   Value pointer_problems = Value::array();
-  if (!pointer.problem.empty()) pointer_problems.push_back(pointer.problem);
+  add_fault(pointer_problems, join_path(directory, kLatestFile), pointer, contents);
+  add_fault(pointer_problems, join_path(directory, kBestFile), best, contents);
   if (!pointer.present && !contents.steps.empty()) {
     pointer_problems.push_back(join_path(directory, kLatestFile) + ": missing");
   }
   Value problems = pointer_problems;
   Value checkpoints = Value::array();
   Value newest;
-  bool pointer_found = false;
   for (const uint64_t step : contents.steps) {
     Value one = describe_checkpoint(files, join_path(directory, step_folder_name(step)), verify);
     const bool own = one.value("run_id", run_id) == run_id;
@@ -196,14 +211,8 @@ Value describe_folder(FileSystem& files, const std::string& directory, Verify ve
     }
     for (const Value& problem : one["problems"]) problems.push_back(problem);
     checkpoints.push_back({{"step", step}, {"valid", one["valid"]}, {"problems", one["problems"]}});
-    pointer_found = pointer_found || pointer.step == step;
     const bool pointed_at = pointer.step == step;
     if (one["valid"].get<bool>() && (newest.is_null() || pointed_at)) newest = std::move(one);
-  }
-  if (pointer.step && !pointer_found) {
-    pointer_problems.push_back(join_path(directory, kLatestFile) + ": " +
-                               step_folder_name(*pointer.step) + " does not exist");
-    problems.push_back(pointer_problems.back());
   }
   return {{"kind", "folder"},
           {"path", directory},
@@ -211,6 +220,7 @@ Value describe_folder(FileSystem& files, const std::string& directory, Verify ve
           {"problems", std::move(problems)},
           {"run_id", run_id},
           {"latest", pointer.step ? Value(*pointer.step) : Value()},
+          {"best", best.step ? Value(*best.step) : Value()},
           {"pointer_problems", std::move(pointer_problems)},
           {"checkpoints", std::move(checkpoints)},
           {"unfinished", contents.temporaries},

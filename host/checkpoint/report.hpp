@@ -15,7 +15,7 @@ namespace stc::host {
 /// hash.
 Value describe_checkpoint(FileSystem& files, const std::string& folder, Verify verify);
 
-/// A checkpoints folder: path, valid, problems, run_id, latest (the pointer's step or null),
+/// A checkpoints folder: path, valid, problems, run_id, latest and best (the pointers' steps or null),
 /// checkpoints with step, valid and problems, unfinished temporaries, and newest:
 /// describe_checkpoint of the one that a resume takes (null: none).
 Value describe_folder(FileSystem& files, const std::string& directory, Verify verify);

@@ -140,7 +140,14 @@ SaveResult CheckpointStore::Impl::write(const Snapshot& snapshot) {
     return result;
   }
   try {
-    rotate(files, directory, {run_id, snapshot.step, options.keep_last, options.keep_every});
+    if (snapshot.best) {
+      replace_file(files,
+                   join_path(directory, kBestFile),
+                   temporary_name(::getpid(), kBestFile),
+                   pointer_text(snapshot.step));
+    }
+    const std::optional<uint64_t> best = read_pointer(files, directory, kBestFile).step;
+    rotate(files, directory, {run_id, snapshot.step, options.keep_last, options.keep_every, best});
   } catch (const std::exception& error) {
     result.warning = error.what();
   }
@@ -222,14 +229,23 @@ CheckpointStore::~CheckpointStore() {
   if (impl_->writer.joinable()) impl_->writer.join();
 }
 
+void CheckpointStore::claim() {
+  Impl& self = *impl_;
+  make_directories(self.files, self.directory);
+  refuse_legacy(self.directory, scan_folder(self.files, self.directory));
+  self.lock = lock_folder(self.files, self.directory);
+}
+
+bool CheckpointStore::holds_steps() const {
+  return !scan_folder(impl_->files, impl_->directory).steps.empty();
+}
+
 void CheckpointStore::begin_new(const std::string& run_id, const Note& note) {
   if (!is_run_id(run_id)) {
     throw CheckpointError("run id " + run_id + ": expected 1 to 64 of A-Z a-z 0-9 . _ -");
   }
   Impl& self = *impl_;
-  make_directories(self.files, self.directory);
-  refuse_legacy(self.directory, scan_folder(self.files, self.directory));
-  self.lock = lock_folder(self.files, self.directory);
+  if (!self.lock) claim();
   const FolderContents contents = scan_folder(self.files, self.directory);
   if (!contents.steps.empty()) {
     const std::string real = real_directory(self.directory);
@@ -239,8 +255,10 @@ void CheckpointStore::begin_new(const std::string& run_id, const Note& note) {
     self.lock.reset();
     self.lock = lock_folder(self.files, self.directory);
   }
-  const std::string pointer = join_path(self.directory, kLatestFile);
-  if (self.files.kind(pointer)) self.files.remove_file(pointer);  // points to nothing
+  for (const char* name : {kLatestFile, kBestFile}) {
+    const std::string pointer = join_path(self.directory, name);
+    if (self.files.kind(pointer)) self.files.remove_file(pointer);  // points to nothing
+  }
   self.take(run_id);
 }
 

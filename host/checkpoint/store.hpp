@@ -23,8 +23,10 @@ struct Snapshot {
   std::vector<HostTensor> model;
   Metadata model_metadata;  // "alias:<name>" -> canonical name of tied tensors
   std::vector<HostTensor> optimizer;
+  std::vector<HostTensor> ema;          // empty: no ema.safetensors
   std::vector<HostTensor> coordinator;  // empty: no coordinator.safetensors
   Value state;                          // state.json; every number finite, all text UTF-8
+  bool best = false;  // the best validation loss of the run so far: best.json follows latest.json
 };
 
 /// A checkpoint read back. Tensors are views of mapped files, which stay readable after the folder
@@ -37,6 +39,7 @@ struct LoadedCheckpoint {
   std::vector<HostTensor> model;
   Metadata model_metadata;
   std::vector<HostTensor> optimizer;
+  std::vector<HostTensor> ema;
   std::vector<HostTensor> coordinator;
   Value state;
 };
@@ -53,7 +56,7 @@ struct SaveResult {
   uint64_t step = 0;
   std::string path;
   std::string error;    // empty: written, synced, renamed, pointer replaced
-  std::string warning;  // the save is whole, but an old checkpoint could not be removed
+  std::string warning;  // the save is whole, but best.json or an old checkpoint resisted
 };
 
 /// Receives one line about something found or done.
@@ -69,6 +72,11 @@ class CheckpointStore {
   CheckpointStore(const CheckpointStore&) = delete;
   CheckpointStore& operator=(const CheckpointStore&) = delete;
 
+  /// Makes the folder and locks it, without touching what is in it. Optional before begin_new.
+  /// \throws CheckpointError as begin_new.
+  void claim();
+  /// Whether there is any step folder, readable or not.
+  bool holds_steps() const;
   /// Takes the folder for a new run. A folder with checkpoints is renamed to
   /// <directory>.<its run id> (.2, .3 ... when taken) and reported through `note`; one without any
   /// is taken over. \param run_id 1 to 64 of A-Z a-z 0-9 . _ -. \throws CheckpointError when

@@ -106,6 +106,7 @@ class ConfigBuilder {
   void check_sequence();
   void check_optimizer() const;
   void check_schedule();
+  void check_evaluation();
   void check_distributed() const;
   void check_node_id() const;
 

@@ -87,7 +87,7 @@ Value ConfigBuilder::build_sink(const Node& node, size_t index) {
     sink_keys_.push_back({path + "." + param.name, param, origin, "sink " + name});
   }
   printed.update(section);
-  config_.sinks_.push_back({name, section});
+  config_.sinks_.push_back({name, section, path});
   return printed;
 }
 
@@ -105,7 +105,7 @@ void ConfigBuilder::build_implied_sink() {
   keys.at = file.origin.at;
   keys.entries.push_back({"path", keys.at, from_value(file.value, keys.at)});
   Value section = sink_section(*sink, &keys, "logging.json_file", keys.at);
-  config_.sinks_.insert(config_.sinks_.begin(), {"jsonl", section});
+  config_.sinks_.insert(config_.sinks_.begin(), {"jsonl", section, "logging.json_file"});
 }
 
 void ConfigBuilder::build_sinks() {

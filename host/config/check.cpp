@@ -242,9 +242,29 @@ Value check_path_or_map(const Param& param, const Node& node, const std::string&
   }
   Value map = Value::object();
   for (const Node::Entry& entry : node.entries) {
+    if (entry.key.empty()) throw ConfigError(path + ": got a name that is empty", {}, entry.at);
     map[entry.key] = check_string(one, *entry.value, path + "." + entry.key);
   }
+  if (map.empty()) fail_value(param, node, path, "at least one name with its path");
   return map;
+}
+
+/// A mapping of typed sub-keys: each checked, defaults filled in, in the order of the declaration.
+Value check_parts(const HostKey& key, const Node& node, const std::string& path) {
+  check_object(key.param, node, path);
+  Value result = Value::object();
+  for (const Param& part : key.parts) {
+    const std::string part_path = path + "." + part.name;
+    std::optional<Value> value;
+    for (const Node::Entry& entry : node.entries) {
+      if (entry.key == part.name) value = check_value(part, *entry.value, part_path);
+    }
+    if (!value && (part.flags & STC_PARAM_REQUIRED) != 0) {
+      throw ConfigError(part_path + ": missing, expected " + allowed(part), part.doc, node.at);
+    }
+    result[part.name] = value ? as_declared(part, *value) : default_value(part, part_path);
+  }
+  return result;
 }
 
 std::string trimmed(const std::string& text) {
@@ -296,6 +316,7 @@ std::optional<Value> check_value(const HostKey& key, const Node& raw) {
   Node node = folded(key, raw);
   std::string path = key.path();
   if (is_null(node)) return check_value(key.param, node, path);
+  if (!key.parts.empty()) return check_parts(key, node, path);
   switch (key.form) {
     case Form::kSeed:
       return check_seed(key.param, node, path);

@@ -39,6 +39,7 @@ struct KeyInfo {
 struct SinkSection {
   std::string name;
   Value section;  // the sink's own keys, checked and completed
+  std::string path;  // for messages: "logging.sinks[1]", "logging.json_file"
 };
 
 struct Warning {

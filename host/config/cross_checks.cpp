@@ -20,6 +20,7 @@ void ConfigBuilder::cross_check() {
   check_sequence();
   check_optimizer();
   check_schedule();
+  check_evaluation();
   check_distributed();
 }
 
@@ -114,6 +115,25 @@ void ConfigBuilder::check_schedule() {
            ", so warm-up never ends: " + source + " is " + std::to_string(target),
        "lower scheduler.warmup_steps",
        warmup.given() ? warmup.origin.at : slot(source).origin.at);
+}
+
+void ConfigBuilder::check_evaluation() {
+  const bool has_sets = !value("data.validation_path").is_null();
+  const bool has_prompts = !value("logging.sample_prompts").empty();
+  const Value& every = value("run.eval_every");
+  if (!value("early_stop").is_null()) {
+    for (const char* needed : {"data.validation_path", "run.eval_every"}) {
+      if (!value(needed).is_null()) continue;
+      throw ConfigError(std::string("early_stop: needs ") + needed + ", which is null",
+                        "early stop watches evaluations: set data.validation_path and run.eval_every",
+                        slot("early_stop").origin.at);
+    }
+  }
+  if (!every.is_null() && !has_sets && !has_prompts) {
+    warn("run.eval_every: has no effect, there is nothing to evaluate",
+         "set data.validation_path or logging.sample_prompts",
+         slot("run.eval_every").origin.at);
+  }
 }
 
 void ConfigBuilder::check_distributed() const {

@@ -42,6 +42,19 @@ class Key {
     key_.param.enum_values = std::move(values);
     return *this;
   }
+  /// The typed sub-keys of a mapping.
+  Key& parts(const std::vector<Key>& keys) {
+    for (const Key& key : keys) {
+      key_.parts.push_back(key.key_.param);
+      key_.param.enum_values.push_back(key.key_.param.name);
+    }
+    return *this;
+  }
+  /// A part without which the mapping says nothing.
+  Key& required() {
+    key_.param.flags = (key_.param.flags & ~unsigned{STC_PARAM_NULLABLE}) | STC_PARAM_REQUIRED;
+    return *this;
+  }
   Key& form(HostKey::Form form) {
     key_.form = form;
     return *this;

@@ -25,8 +25,9 @@ void add_run_and_data(std::vector<HostKey>& out) {
            .words({"tokens", "microbatches"}),
        Key("nan_policy", kEnum, "stop", "what a NaN or infinite loss or gradient does")
            .words({"stop", "skip", "continue"}),
-       Key("max_time", kFloat, kNull, "seconds after which the run ends").above(0).later(),
-       Key("eval_every", kInt, kNull, "optimizer steps between evaluations").at_least(1).later()});
+       Key("max_time", kFloat, kNull, "seconds after which this process ends the run").above(0),
+       Key("eval_every", kInt, kNull, "optimizer steps between evaluations; null: one at the end")
+           .at_least(1)});
   add(out,
       "data",
       {Key("name", kString, kNull, "dataset plugin; null: by text_path, dataset, synthetic")
@@ -34,8 +35,7 @@ void add_run_and_data(std::vector<HostKey>& out) {
        Key("tokenizer", kString, "byte", "tokenizer plugin").read_by_host(),
        Key("validation_path", kObject, kNull, "validation text: a path, or names and paths")
            .form(Form::kPathOrMap)
-           .read_by_host()
-           .later()});
+           .read_by_host()});
 }
 
 void add_optimizer_to_logging(std::vector<HostKey>& out) {
@@ -62,8 +62,7 @@ void add_optimizer_to_logging(std::vector<HostKey>& out) {
   add(out,
       "logging",
       {Key("sinks", kObject, "[]", "sink plugins: names or {name, ...keys}").form(Form::kSinks),
-       Key("sample_prompts", kStrings, "[]", "texts that the model continues at each evaluation")
-           .later()});
+       Key("sample_prompts", kStrings, "[]", "texts that the model continues at each evaluation")});
 }
 
 void add_rest(std::vector<HostKey>& out) {
@@ -87,14 +86,17 @@ void add_rest(std::vector<HostKey>& out) {
   add(out,
       "",
       {Key("ema", kObject, kNull, "moving average of the weights: {decay, every}")
-           .words({"decay", "every"})
-           .later(),
+           .parts({Key("decay", kFloat, kNull, "weight of the past").above(0).below(1).required(),
+                   Key("every", kInt, "1", "optimizer steps between updates").at_least(1)}),
        Key("early_stop",
            kObject,
            kNull,
            "end when evaluation stops improving: {patience, min_delta}")
-           .words({"patience", "min_delta"})
-           .later()});
+           .parts({Key("patience", kInt, kNull, "evaluations without improvement")
+                       .at_least(1)
+                       .required(),
+                   Key("min_delta", kFloat, "0", "the least fall of the loss that counts")
+                       .at_least(0)})});
 }
 
 std::vector<HostKey> all_keys() {

@@ -11,7 +11,7 @@
 namespace stc::host {
 
 /// One key. Beyond Param: an INT or BOOL key with enum_values accepts those words too; an OBJECT
-/// key with enum_values accepts only those sub-keys.
+/// key with enum_values accepts only those sub-keys; with parts they are checked and completed.
 struct HostKey {
   /// How a value is read where the type does not say it all.
   enum class Form {
@@ -29,6 +29,7 @@ struct HostKey {
 
   std::string section;  // "" for the root
   Param param;
+  std::vector<Param> parts;  // of an OBJECT
   bool in_2_0_0 = false;  // printed first, and a warning rather than an error where nobody reads it
   bool host_reads = false;  // of the sections that a plugin shares
   Form form = Form::kPlain;

@@ -39,6 +39,7 @@ RunSettings run_settings(const Reader& read) {
   run.fast_path = read.text("run.fast_path");
   run.loss_average = read.text("run.loss_average");
   run.nan_policy = read.text("run.nan_policy");
+  run.max_time_s = read.maybe<double>("run.max_time");
   return run;
 }
 
@@ -143,8 +144,28 @@ LoggingSettings logging_settings(const Reader& read, const std::vector<SinkSecti
   logging.file = read.maybe<std::string>("logging.file");
   if (logging.file && logging.file->empty()) logging.file.reset();
   logging.every_steps = read.integer("logging.every_steps");
-  for (const SinkSection& sink : sinks) logging.sinks.push_back({sink.name, sink.section});
+  for (const SinkSection& sink : sinks) logging.sinks.push_back({sink.name, sink.section, sink.path});
   return logging;
+}
+
+EvaluationSettings evaluation_settings(const Reader& read, const Config& config) {
+  EvaluationSettings evaluation;
+  evaluation.every_steps = read.maybe<int64_t>("run.eval_every");
+  const Value& paths = config.at("data.validation_path");
+  if (paths.is_string()) {
+    evaluation.sets.push_back({"validation", paths.get<std::string>()});
+  } else if (paths.is_object()) {
+    for (const auto& [name, path] : paths.items()) {
+      evaluation.sets.push_back({name, path.get<std::string>()});
+    }
+  }
+  if (const Value& stop = config.at("early_stop"); stop.is_object()) {
+    evaluation.early_stop = {stop.at("patience").get<int64_t>(), stop.at("min_delta").get<double>()};
+  }
+  for (const Value& prompt : config.at("logging.sample_prompts")) {
+    evaluation.sample_prompts.push_back(prompt.get<std::string>());
+  }
+  return evaluation;
 }
 
 }  // namespace
@@ -168,6 +189,10 @@ Settings make_settings(const Config& config) {
   settings.precision = precision_settings(read);
   settings.checkpoint = checkpoint_settings(read, config.at("checkpoint.resume"));
   settings.logging = logging_settings(read, config.sinks());
+  settings.evaluation = evaluation_settings(read, config);
+  if (const Value& ema = config.at("ema"); ema.is_object()) {
+    settings.ema = {ema.at("decay").get<double>(), ema.at("every").get<int64_t>()};
+  }
   return settings;
 }
 

@@ -22,6 +22,7 @@ struct RunSettings {
   std::optional<int64_t> threads;
   std::string loss_average;  // tokens, microbatches
   std::string nan_policy;    // stop, skip, continue
+  std::optional<double> max_time_s;
 };
 
 struct DataSettings {
@@ -81,9 +82,34 @@ struct CheckpointSettings {
   enum class Resume { kNo, kYes, kAuto } resume = Resume::kNo;
 };
 
+/// A moving average of the weights.
+struct EmaSettings {
+  double decay = 0;   // in (0, 1)
+  int64_t every = 1;  // optimizer steps between updates
+};
+
+struct ValidationSetting {
+  std::string name;  // "validation" for a single path
+  std::string path;
+};
+
+struct EarlyStopSettings {
+  int64_t patience = 1;  // evaluations without improvement
+  double min_delta = 0;
+};
+
+struct EvaluationSettings {
+  std::optional<int64_t> every_steps;  // nullopt: at the end of the run only
+  std::vector<ValidationSetting> sets;  // in the order of the file
+  std::optional<EarlyStopSettings> early_stop;
+  std::vector<std::string> sample_prompts;
+  bool wanted() const { return !sets.empty() || !sample_prompts.empty(); }
+};
+
 struct SinkSettings {
   std::string name;
   Value section;  // the sink's own keys, checked
+  std::string path;  // for messages: "logging.sinks[1]", "logging.json_file"
 };
 
 struct LoggingSettings {
@@ -118,6 +144,8 @@ struct Settings {
   PrecisionSettings precision;
   CheckpointSettings checkpoint;
   LoggingSettings logging;
+  std::optional<EmaSettings> ema;
+  EvaluationSettings evaluation;
 };
 
 /// \throws nothing for a Config that load_config returned.

@@ -6,9 +6,11 @@
 
 namespace stc::host {
 
-Sink::Sink(InstanceSpec spec, const SinkRun& run) : Instance(std::move(spec)) {
-  const auto& slots = api<stc_sink_api>();
-  call("create", [&] { return slots.create(host(), section(), &raw_); });
+Sink::Sink(InstanceSpec spec) : Instance(std::move(spec)) {
+  call("create", [&] { return api<stc_sink_api>().create(host(), section(), &raw_); });
+}
+
+void Sink::open(const SinkRun& run) {
   stc_run_info info{};
   info.struct_size = STC_SIZE_TO_END(stc_run_info, start_step);
   info.run_id = run.run_id.c_str();
@@ -16,18 +18,13 @@ Sink::Sink(InstanceSpec spec, const SinkRun& run) : Instance(std::move(spec)) {
   info.run_dir = run.run_dir.c_str();
   info.config_json = run.config_json.c_str();
   info.start_step = run.start_step;
-  try {
-    call("open", [&] { return slots.open(raw_, &info); });
-  } catch (...) {
-    slots.destroy(raw_);
-    throw;
-  }
+  call("open", [&] { return api<stc_sink_api>().open(raw_, &info); });
   open_ = true;
 }
 
 Sink::~Sink() {
   if (open_) api<stc_sink_api>().close(raw_);
-  api<stc_sink_api>().destroy(raw_);
+  if (raw_ != nullptr) api<stc_sink_api>().destroy(raw_);
 }
 
 std::string Sink::name() const { return Instance::name(); }

@@ -18,8 +18,10 @@ struct SinkRun {
 
 class Sink : public Instance, public EventReceiver {
  public:
-  /// Creates and opens. \throws ConfigError, PluginError.
-  Sink(InstanceSpec spec, const SinkRun& run);
+  /// \throws ConfigError, PluginError.
+  explicit Sink(InstanceSpec spec);
+  /// Once, before the first event. \throws PluginError.
+  void open(const SinkRun& run);
   ~Sink() override;
   std::string name() const override;
   void on_event(const Event& event, double unix_time_s) override;

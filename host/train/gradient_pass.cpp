@@ -23,20 +23,6 @@ std::vector<std::pair<std::string, at::Tensor>> auxiliary_of(const ModelOutputs&
 
 }  // namespace
 
-DeviceBatch to_device(const Batch& batch, const at::Device& device) {
-  DeviceBatch moved;
-  moved.tensors.reserve(batch.fields.size());
-  for (const BatchField& field : batch.fields) {
-    at::Tensor tensor = from_batch_field(field);
-    if (device != at::kCPU) tensor = tensor.to(device, tensor.scalar_type(), /*non_blocking=*/true);
-    moved.tensors.push_back(std::move(tensor));
-  }
-  for (size_t i = 0; i < moved.tensors.size(); ++i) {
-    moved.inputs.push_back({batch.fields[i].name, borrow_handle(moved.tensors[i])});
-  }
-  return moved;
-}
-
 PassOutcome GradientPass::autograd(const stc_pass_info& info, const DeviceBatch& batch) {
   PassOutcome outcome;
   at::Tensor loss;

@@ -8,21 +8,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "host/data/loader.hpp"
+#include "host/train/device_batch.hpp"
 #include "host/train/model.hpp"
 #include "host/train/phases.hpp"
 #include "host/train/precision.hpp"
 
 namespace stc::host {
-
-/// The tensors of a batch on the run's device, alive for one micro-batch.
-struct DeviceBatch {
-  std::vector<at::Tensor> tensors;
-  std::vector<NamedHandle> inputs;  // handles of `tensors`
-};
-
-/// Copies without waiting where the device is not the CPU.
-DeviceBatch to_device(const Batch& batch, const at::Device& device);
 
 /// What a pass gives. Tensors are 0-d, detached, on the model's device; nothing has been waited for.
 struct PassOutcome {

@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/isfinite.h>
+
 #include "host/events/receivers.hpp"
 #include "host/train/replay_record.hpp"
 #include "host/train/tensor_bridge.hpp"
@@ -42,10 +45,22 @@ bool Trainer::Impl::accept_non_finite(const Window& window, double loss) {
     skip_update("non_finite");
     return false;
   }
-  throw NonFiniteError(what + ": not finite at step " + std::to_string(counters.step + 1) + ", batch " + batch,
-                       "the weights of the last finite step are kept; `stc-host replay " +
-                           (replay.empty() ? settings.run.output_dir : replay) +
-                           "` runs the batch again; lower optimizer.lr, set optimizer.grad_clip, or look at the batch");
+  const std::optional<std::string> spoiled = spoiled_weight();
+  throw NonFiniteError(
+      what + ": not finite at step " + std::to_string(counters.step + 1) + ", batch " + batch,
+      (spoiled ? "the update before had spoiled " + *spoiled + ", its step was not saved; "
+               : std::string("the weights of the last finite step are kept; ")) +
+          "`stc-host replay " + (replay.empty() ? settings.run.output_dir : replay) +
+          "` runs the batch again; lower optimizer.lr, set optimizer.grad_clip, or look at the batch");
+}
+
+/// The first parameter with a value that is not finite.
+std::optional<std::string> Trainer::Impl::spoiled_weight() const {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < trainable.size(); ++i) {
+    if (!at::isfinite(trainable_tensors[i]).all().item<bool>()) return trainable[i]->name;
+  }
+  return std::nullopt;
 }
 
 /// Drops the window: step, schedule, moments and counters stay, its data are consumed.

@@ -31,6 +31,8 @@ class Optimizer : public Instance {
   void state_load(const stc_state_reader& reader);
   void reset();
   void set_mode(int mode);
+  /// Whether set_mode may change the parameters.
+  bool has_modes() const { return api<stc_optimizer_api>().set_mode != nullptr; }
 
  private:
   stc_optimizer* raw_ = nullptr;

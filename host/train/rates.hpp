@@ -29,6 +29,12 @@ class RateMeter {
     if (marks_.size() > kWindow + 1) marks_.pop_front();
     last_ = now;
   }
+  /// Time that training stood still for something else does not count.
+  void exclude(Clock::duration pause) {
+    begin_ += pause;
+    last_ += pause;
+    for (auto& mark : marks_) mark.first += pause;
+  }
   Rates rates() const {
     const double elapsed = seconds(begin_, last_);
     Rates result{double(steps_) / elapsed, double(samples_) / elapsed, double(tokens_) / elapsed, 0};

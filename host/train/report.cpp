@@ -95,11 +95,12 @@ void Trainer::Impl::emit_train_step(Window& window) {
   parts.events->emit(std::move(event));
 }
 
-void Trainer::Impl::emit_train_end() {
+void Trainer::Impl::emit_train_end(StopReason reason) {
   Event end("train_end");
   end.add("steps", static_cast<int64_t>(counters.step))
       .add("elapsed_s", parts.events->elapsed_s() - train_start_s)
-      .add("loss", last_loss ? FieldValue(*last_loss) : FieldValue());
+      .add("loss", last_loss ? FieldValue(*last_loss) : FieldValue())
+      .add("reason", stop_reason_word(reason));
   parts.events->emit(std::move(end));
 }
 

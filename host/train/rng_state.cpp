@@ -37,4 +37,20 @@ void restore_rng_state(const std::string& hex) {
   }
 }
 
+GeneratorGuard::GeneratorGuard(const at::Device& device) {
+  states_.emplace_back(at::kCPU, current_rng_state());
+  if (device.is_cpu()) return;
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  states_.emplace_back(device, generator.get_state());
+}
+
+GeneratorGuard::~GeneratorGuard() {
+  for (const auto& [device, state] : states_) {
+    at::Generator generator = at::globalContext().defaultGenerator(device);
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_state(state);
+  }
+}
+
 }  // namespace stc::host

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -15,5 +17,17 @@ at::Tensor current_rng_state();
 std::string rng_state_to_hex(const at::Tensor& state);
 /// \throws CheckpointError when the text is not a state of this LibTorch's generator.
 void restore_rng_state(const std::string& hex);
+
+/// Puts the default generators of the CPU and of a device back where they were at construction.
+class GeneratorGuard {
+ public:
+  explicit GeneratorGuard(const at::Device& device);
+  ~GeneratorGuard();
+  GeneratorGuard(const GeneratorGuard&) = delete;
+  GeneratorGuard& operator=(const GeneratorGuard&) = delete;
+
+ private:
+  std::vector<std::pair<at::Device, at::Tensor>> states_;
+};
 
 }  // namespace stc::host

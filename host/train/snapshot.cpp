@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "host/events/receivers.hpp"
+#include "host/train/ema.hpp"
 #include "host/train/fingerprint.hpp"
 #include "host/train/plugin_state.hpp"
 #include "host/train/rng_state.hpp"
@@ -27,6 +28,7 @@ Value Trainer::Impl::fingerprints() const {
   value["model"] = model_fingerprint(*parts.model);
   value["optimizer"] = optimizer_fingerprint(*parts.optimizer);
   value["data"] = parts.loader->fingerprint();
+  value["run"] = {{"seed", settings.run.seed}, {"loss_average", settings.run.loss_average}};
   return value;
 }
 
@@ -34,6 +36,7 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
   const at::NoGradGuard no_grad;
   Snapshot snapshot;
   snapshot.step = counters.step;
+  snapshot.best = best;
   for (const ModelParameter& parameter : parts.model->parameters()) {
     snapshot.model.push_back(copy_to_host(parameter.name, to_tensor(parameter.tensor)));
     for (const std::string& alias : parameter.aliases) {
@@ -43,6 +46,7 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
   for (const NamedHandle& buffer : parts.model->buffers()) {
     snapshot.model.push_back(copy_to_host(buffer.name, to_tensor(buffer.tensor)));
   }
+  if (parts.ema != nullptr) snapshot.ema = parts.ema->copy();
   StateCollector optimizer;
   parts.optimizer->state_save(optimizer.writer());
   snapshot.optimizer = optimizer.take_tensors();
@@ -66,6 +70,7 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
   state["rng"] = {{"cpu", rng_state_to_hex(rng)}};
   state["data"] = to_value(position);
   state["coordinator"] = nullptr;
+  if (parts.review != nullptr) state["evaluation"] = parts.review->state();
   state["fingerprints"] = fingerprints();
   state["config"] = parts.config->redacted();
   return snapshot;
@@ -73,6 +78,12 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
 
 void Trainer::Impl::save(const LoaderPosition& position, const at::Tensor& rng) {
   const PhaseClock::Scope phase(phases, Phase::kCheckpoint);
+  if (settings.run.nan_policy != "continue") {
+    if (const std::optional<std::string> spoiled = spoiled_weight()) {
+      throw NonFiniteError("parameter " + *spoiled + ": not finite after the update of step " + std::to_string(counters.step),
+                           "the step was not saved, earlier checkpoints are kept; lower optimizer.lr or set optimizer.grad_clip");
+    }
+  }
   last_saved_step = counters.step;
   parts.store->save(make_snapshot(position, rng));
   report_saves(parts.store->poll());
@@ -92,11 +103,24 @@ void Trainer::Impl::save_last_step() {
 void Trainer::Impl::report_saves(std::vector<SaveResult> results) {
   for (SaveResult& result : results) {
     last_save_failed = !result.error.empty();
+    last_save_error = result.path + ": " + result.error;
     if (!result.warning.empty()) log_line(STC_LOG_WARNING, "checkpoint: " + result.warning);
     Event event(last_save_failed ? "checkpoint_failed" : "checkpoint");
     event.add("step", static_cast<int64_t>(result.step)).add("path", result.path);
     if (last_save_failed) event.add("error", result.error);
+    if (!result.warning.empty()) log_line(STC_LOG_WARNING, result.warning);
     parts.events->emit(std::move(event));
+  }
+}
+
+void Trainer::Impl::restore_ema(const LoadedCheckpoint& checkpoint) {
+  if (parts.ema != nullptr && !checkpoint.ema.empty()) {
+    parts.ema->load(checkpoint);
+  } else if (parts.ema != nullptr) {
+    parts.ema->restart();
+    log_line(STC_LOG_WARNING, "ema: " + checkpoint.path + " holds no moving average, it begins at the weights");
+  } else if (!checkpoint.ema.empty()) {
+    log_line(STC_LOG_INFO, "ema: null, the moving average of " + checkpoint.path + " is dropped");
   }
 }
 
@@ -120,6 +144,7 @@ void Trainer::restore(const LoadedCheckpoint& checkpoint) {
   }
   load_weights(*self.parts.model, checkpoint);
   self.restore_optimizer(checkpoint);
+  self.restore_ema(checkpoint);
   const Value& state = checkpoint.state;
   try {
     self.counters.step = state.at("step").get<uint64_t>();
@@ -131,6 +156,7 @@ void Trainer::restore(const LoadedCheckpoint& checkpoint) {
   } catch (const nlohmann::json::exception& error) {
     throw CheckpointError(checkpoint.path + "/state.json: " + error.what());
   }
+  if (self.parts.review != nullptr) self.parts.review->restore(state.value("evaluation", Value()));
   self.parts.loader->seek(self.step_begin);
   self.last_saved_step = self.counters.step;
 }

@@ -18,6 +18,7 @@ constexpr std::chrono::seconds kFinishWindow{5};
 }  // namespace
 
 Trainer::Trainer(TrainerParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {
+  impl_->choose_path();
   impl_->bind_optimizer();
 }
 
@@ -31,7 +32,7 @@ FitResult Trainer::fit() {
   self.first_step = self.counters.step;
   self.step_begin = self.parts.loader->position();
   self.parts.model->set_training(true);
-  self.choose_path();
+  self.emit_path();
   self.choose_streams();
   emit_shape_report(self.parts.shapes, *self.parts.events);
   self.emit_train_start(target);
@@ -40,7 +41,8 @@ FitResult Trainer::fit() {
   self.phases.start();
 
   FitResult result;
-  while (!finished(target)) {
+  self.review_resumed_step();
+  while (!self.ending && !finished(target)) {
     try {
       step();
     } catch (const Cancelled&) {
@@ -48,19 +50,20 @@ FitResult Trainer::fit() {
       if (!self.stop_requested()) throw;
       self.clear_gradients();
     } catch (const NonFiniteError&) {
-      // The update was not made: the last step is whole, and worth keeping.
+      // The update was not made: the last step is worth keeping, unless its own update did the damage.
       self.clear_gradients();
-      self.save_last_step();
+      if (!self.spoiled_weight()) self.save_last_step();
       throw;
     }
   }
-  if (self.counters.step < target) result.reason = StopReason::kSignal;
+  if (self.counters.step < target) result.reason = self.ending.value_or(StopReason::kSignal);
 
   self.save_last_step();
-  self.emit_train_end();
+  self.emit_train_end(result.reason);
   result.counters = self.counters;
   result.loss = self.last_loss;
   result.last_save_failed = self.last_save_failed;
+  result.last_save_error = self.last_save_error;
   return result;
 }
 
@@ -75,14 +78,25 @@ bool Trainer::finished(uint64_t target) {
 bool Trainer::step() {
   Window window;
   run_micro_batches(window);
+  begin_saving();
   if (!update_parameters(window)) return false;
   if (!advance_schedule(window)) return false;
   meet_nodes(window);
   reset_inner_optimizer(window);
+  average_weights(window);
   record(window);
+  review(window);
   checkpoint_when_due(window);
   if (window.refused) impl_->pending.emplace(std::move(window));
   return true;
+}
+
+/// Data, model and loss work: whatever a wrong start can break is behind.
+void Trainer::begin_saving() {
+  Impl& self = *impl_;
+  if (self.saving_begun || !self.parts.begin_saving) return;
+  self.parts.begin_saving();
+  self.saving_begun = true;
 }
 
 void Trainer::run_micro_batches(Window& window) {
@@ -121,7 +135,9 @@ bool Trainer::Impl::result_is_due() const {
   const uint64_t step = counters.step;
   const auto every = [step](int64_t interval) { return step % static_cast<uint64_t>(interval) == 0; };
   return every(settings.logging.every_steps) || step >= static_cast<uint64_t>(settings.run.target_step) ||
-         (parts.store != nullptr && every(settings.checkpoint.every_steps)) || stop_requested();
+         (parts.store != nullptr && every(settings.checkpoint.every_steps)) || stop_requested() ||
+         (parts.ema != nullptr && every(settings.ema->every)) ||
+         (parts.review != nullptr && settings.evaluation.every_steps && every(*settings.evaluation.every_steps));
 }
 
 void Trainer::meet_nodes(Window&) {
@@ -144,7 +160,8 @@ void Trainer::checkpoint_when_due(Window&) {
   Impl& self = *impl_;
   if (self.parts.store == nullptr) return;
   self.report_saves(self.parts.store->poll());
-  if (self.counters.step % static_cast<uint64_t>(self.settings.checkpoint.every_steps) != 0) return;
+  const auto interval = static_cast<uint64_t>(self.settings.checkpoint.every_steps);
+  if (self.counters.step % interval != 0 && !self.best) return;
   self.save(self.step_begin, current_rng_state());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +16,12 @@
 #include "host/train/model.hpp"
 #include "host/train/optimizer.hpp"
 #include "host/train/precision.hpp"
+#include "host/train/review.hpp"
 #include "host/train/shape_validation.hpp"
 
 namespace stc::host {
+
+class Ema;
 
 /// Counters of a run, cumulative over resume.
 struct Counters {
@@ -39,20 +43,28 @@ struct TrainerParts {
   PrecisionPlan plan;
   Loader* loader = nullptr;
   CheckpointStore* store = nullptr;  // null: checkpoints are off
+  Ema* ema = nullptr;                // null: no moving average
+  StepReview* review = nullptr;      // null: nothing is evaluated
   std::string device_name;           // "cpu", "cuda:0"
   std::string run_id;
+  /// Called once, when the first window has been computed and before the first save: takes the checkpoint
+  /// folder. A run that fails before has changed nothing there. May be empty.
+  std::function<void()> begin_saving;
   /// Whether losses and flags stay on the device until they are needed; null: unless that is the CPU.
   std::optional<bool> deferred_reads;
   ShapeReport shapes;
 };
 
-enum class StopReason { kTarget, kSignal };
+enum class StopReason { kTarget, kSignal, kEarlyStop, kTime };
+/// "target", "signal", "early_stop", "max_time": field reason of train_end.
+const char* stop_reason_word(StopReason reason);
 
 struct FitResult {
   StopReason reason = StopReason::kTarget;
   Counters counters;
   std::optional<double> loss;  // of the last step made in this process
   bool last_save_failed = false;
+  std::string last_save_error;  // path and reason
 };
 
 class Trainer {
@@ -62,7 +74,8 @@ class Trainer {
   /// Restores counters, schedule, weights, optimizer, scaler, RNG and data position. Before fit.
   /// \throws CheckpointError naming each difference of model, optimizer or data settings.
   void restore(const LoadedCheckpoint& checkpoint);
-  /// Trains to the target step or to a signal; leaves a checkpoint of its last step.
+  /// Trains to the target step, or until a signal, early stop or run.max_time ends the run after
+  /// the step under way; leaves a checkpoint of its last step.
   FitResult fit();
   const Counters& counters() const;
   /// Which algorithm updates how many tensors and values, in one line.
@@ -71,6 +84,7 @@ class Trainer {
  private:
   struct Window;
   bool finished(uint64_t target);
+  void begin_saving();
   /// One optimizer step. False: the update was skipped (overflow, run.nan_policy).
   bool step();
   void run_micro_batches(Window& window);  // 1
@@ -78,7 +92,9 @@ class Trainer {
   bool advance_schedule(Window& window);   // 3; false: the device had refused the update
   void meet_nodes(Window& window);         // 4
   void reset_inner_optimizer(Window& window);  // 5
+  void average_weights(Window& window);    // after 5
   void record(Window& window);             // 6
+  void review(Window& window);             // after 6
   void checkpoint_when_due(Window& window);  // 7
 
   struct Impl;

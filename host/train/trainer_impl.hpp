@@ -68,6 +68,7 @@ struct Trainer::Impl {
   std::optional<StageStreams> ooo;  // with ooo_backprop
   bool deferred = false;  // results stay on the device until they are needed
   bool fused = false;     // loss_and_grad is in use
+  std::string no_fused_reason;
   int64_t capacity = 0;   // micro_batch_size * block_size: tokens of a full micro-batch
   int64_t skips_in_a_row = 0;
   int64_t replays_written = 0;
@@ -78,6 +79,10 @@ struct Trainer::Impl {
   at::Tensor rng_at_step_begin;
   std::optional<uint64_t> last_saved_step;
   bool last_save_failed = false;
+  std::string last_save_error;
+  bool saving_begun = false;
+  bool best = false;                 // the step just made has the best validation loss so far
+  std::optional<StopReason> ending;  // set: the run ends with the step just made
   double train_start_s = 0;
   RateMeter rates;
 
@@ -88,7 +93,11 @@ struct Trainer::Impl {
   PassOutcome run_pass(const stc_pass_info& info, const DeviceBatch& batch);
   void add_loss(Window& window, const at::Tensor& loss, double weight) const;
   void choose_path();
+  void emit_path();
   void choose_streams();
+  // review.cpp
+  void review_step(bool ends);
+  void review_resumed_step();
   // update.cpp
   void bind_optimizer();
   std::vector<at::Tensor> gradients() const;
@@ -105,15 +114,17 @@ struct Trainer::Impl {
   bool accept_non_finite(const Window& window, double loss);
   void skip_update(const std::string& reason);
   std::string write_replay(const Window& window);
+  std::optional<std::string> spoiled_weight() const;
   // report.cpp
   std::string routing_text() const;
   void emit_train_start(uint64_t target);
   void emit_train_step(Window& window);
-  void emit_train_end();
+  void emit_train_end(StopReason reason);
   // snapshot.cpp
   Snapshot make_snapshot(const LoaderPosition& position, const at::Tensor& rng);
   Value fingerprints() const;
   void restore_optimizer(const LoadedCheckpoint& checkpoint);
+  void restore_ema(const LoadedCheckpoint& checkpoint);
   void report_saves(std::vector<SaveResult> results);
   void save(const LoaderPosition& position, const at::Tensor& rng);
   void save_last_step();

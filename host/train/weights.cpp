@@ -39,25 +39,31 @@ void load_weights(Model& model, const LoadedCheckpoint& checkpoint) {
   load_weights(model, checkpoint.model, checkpoint.path);
 }
 
-void load_weights(Model& model, const std::vector<HostTensor>& tensors, const std::string& path) {
+void copy_by_name(const std::vector<LiveTensor>& live, const std::vector<HostTensor>& stored,
+                  const std::string& subject) {
   const at::NoGradGuard no_grad;
   std::set<std::string> seen;
   std::vector<std::string> problems;
+  for (const LiveTensor& tensor : live) load_into(tensor.tensor, tensor.name, stored, seen, problems);
+  for (const HostTensor& tensor : stored) {
+    if (!seen.count(tensor.name)) problems.push_back(tensor.name + ": not a tensor of the model");
+  }
+  if (problems.empty()) return;
+  std::string text;
+  for (const std::string& problem : problems) text += "\n    " + problem;
+  throw CheckpointError(subject + ": does not fit the model:" + text,
+                        "use the model settings that the checkpoint was made with");
+}
+
+void load_weights(Model& model, const std::vector<HostTensor>& stored, const std::string& path) {
+  std::vector<LiveTensor> live;
   for (const ModelParameter& parameter : model.parameters()) {
-    load_into(to_tensor(parameter.tensor), parameter.name, tensors, seen, problems);
+    live.push_back({parameter.name, to_tensor(parameter.tensor)});
   }
   for (const NamedHandle& buffer : model.buffers()) {
-    load_into(to_tensor(buffer.tensor), buffer.name, tensors, seen, problems);
+    live.push_back({buffer.name, to_tensor(buffer.tensor)});
   }
-  for (const HostTensor& stored : tensors) {
-    if (!seen.count(stored.name)) problems.push_back(stored.name + ": not a tensor of the model");
-  }
-  if (!problems.empty()) {
-    std::string text;
-    for (const std::string& problem : problems) text += "\n    " + problem;
-    throw CheckpointError(path + ": does not fit the model:" + text,
-                          "use the model settings that the checkpoint was made with");
-  }
+  copy_by_name(live, stored, path);
   model.parameters_changed();
 }
 

@@ -22,7 +22,7 @@ void Trainer::Impl::micro_batch(Window& window, int64_t index) {
     const PhaseClock::Scope phase(phases, Phase::kData);
     batch = parts.loader->next();
   }
-  const DeviceBatch moved = to_device(*batch, at::Device(parts.device_name));
+  const DeviceBatch moved = to_device(batch, at::Device(parts.device_name));
 
   stc_pass_info info{};
   info.struct_size = sizeof(info);
@@ -79,21 +79,22 @@ PassOutcome Trainer::Impl::run_pass(const stc_pass_info& info, const DeviceBatch
 
 void Trainer::Impl::choose_path() {
   const std::string& wish = settings.run.fast_path;
-  std::string reason;
   if (wish == "off") {
-    reason = "run.fast_path is off";
+    no_fused_reason = "run.fast_path is off";
   } else if (!parts.model->has_loss_and_grad()) {
-    reason = "model " + parts.model->name() + " has no fused pass";
+    no_fused_reason = "model " + parts.model->name() + " has no fused pass";
   }
-  if (!reason.empty() && wish == "require") {
-    throw TrainError("run.fast_path: require, but " + reason, "use auto or off",
-                     parts.config->where("run.fast_path"));
-  }
-  fused = reason.empty();
-  if (wish == "off" && !settings.compile) return;
+  fused = no_fused_reason.empty();
+  if (fused || wish != "require") return;
+  throw TrainError("run.fast_path: require, but " + no_fused_reason, "use auto or off",
+                   parts.config->where("run.fast_path"));
+}
+
+void Trainer::Impl::emit_path() {
+  if (settings.run.fast_path == "off" && !settings.compile) return;
   Event event("compile");
   event.add("enabled", fused);
-  if (!fused) event.add("reason", reason);
+  if (!fused) event.add("reason", no_fused_reason);
   parts.events->emit(std::move(event));
 }
 

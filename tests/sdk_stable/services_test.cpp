@@ -4,7 +4,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <set>
+#include <thread>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
@@ -130,6 +134,25 @@ BOOST_AUTO_TEST_CASE(parallel_for_covers_each_index_once) {
       },
       &seen);
   for (const auto& count : seen) BOOST_REQUIRE(count == 1);
+}
+
+BOOST_AUTO_TEST_CASE(parallel_for_uses_the_threads) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  struct Seen {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+  } seen;
+  table().parallel_for(
+      table().ctx, 2, 1,
+      [](void* arg, int64_t, int64_t) {
+        auto& all = *static_cast<Seen*>(arg);
+        const std::lock_guard lock(all.mutex);
+        all.threads.insert(std::this_thread::get_id());
+      },
+      &seen);
+  at::set_num_threads(before);
+  BOOST_TEST(seen.threads.size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_aligned_and_pinned_memory_needs_a_device) {

@@ -55,4 +55,11 @@ if(StcLibTorch_FOUND AND NOT TARGET stc::torch_cpu)
       "${STC_LIBTORCH_DIR}/include" "${STC_LIBTORCH_DIR}/include/torch/csrc/api/include")
   endforeach()
   target_link_libraries(stc::torch_cpu INTERFACE stc::c10)
+  # at::parallel_for is code of the file that includes it, and runs on one thread unless that file knows
+  # OpenMP. The runtime must be the very one that LibTorch loads: two of them would be two sets of threads.
+  file(GLOB _stc_gomp "${STC_LIBTORCH_DIR}/lib/libgomp*.so*" "${STC_LIBTORCH_DIR}/../torch.libs/libgomp*.so*")
+  list(APPEND _stc_gomp gomp)
+  list(GET _stc_gomp 0 _stc_gomp)
+  add_library(stc::torch_openmp INTERFACE IMPORTED)
+  target_link_libraries(stc::torch_openmp INTERFACE "${_stc_gomp}")
 endif()

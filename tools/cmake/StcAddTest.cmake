@@ -14,7 +14,7 @@ function(stc_add_test name)
     # The test forks children that leave through exit(), which Boost.Test's JUnit log does not survive there: no such
     # log, and the executable counts as one case.
     set_tests_properties(${name} PROPERTIES ENVIRONMENT
-      "STC_TEST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};STC_TEST_PLUGINS=${STC_PLUGIN_OUTPUT_DIRECTORY};STC_TEST_SOURCE=${PROJECT_SOURCE_DIR}")
+      "STC_TEST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};STC_TEST_PLUGINS=${STC_PLUGIN_OUTPUT_DIRECTORY};STC_TEST_SOURCE=${PROJECT_SOURCE_DIR};GOMP_SPINCOUNT=1000")
   endif()
 endfunction()
 
@@ -34,6 +34,7 @@ function(stc_add_test_entry name)
   set(environment
     "STC_TEST_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" "STC_TEST_PLUGINS=${STC_PLUGIN_OUTPUT_DIRECTORY}"
     "STC_TEST_SOURCE=${PROJECT_SOURCE_DIR}"
+    "GOMP_SPINCOUNT=1000" # as stc-host sets it: tests share the cores
     "BOOST_TEST_LOGGER=HRF,message,stdout:JUNIT,message,${PROJECT_BINARY_DIR}/test-results/${name}.xml")
   add_test(NAME ${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")

@@ -85,6 +85,7 @@ inline constexpr std::array kTrainEnd{
     Field{"steps", Type::kInt, Presence::kAlways, "optimizer steps done, earlier processes included"},
     Field{"elapsed_s", Type::kFloat, Presence::kAlways, "seconds since the training loop began"},
     Field{"loss", Type::kFloat, Presence::kNullable, "of the last step; null: no step was made"},
+    Field{"reason", Type::kText, Presence::kOptional, "target, signal, early_stop or max_time"},
 };
 
 inline constexpr std::array kCheckpoint{
@@ -169,6 +170,29 @@ inline constexpr std::array kOooBackprop{
     Field{"stages", Type::kInt, Presence::kOptional, "stages found"},
 };
 
+inline constexpr std::array kEval{
+    Field{"step", Type::kInt, Presence::kAlways, "optimizer steps done"},
+    Field{"set", Type::kText, Presence::kAlways, "name in data.validation_path; validation for a single path"},
+    Field{"weights", Type::kText, Presence::kAlways, "model, or ema: the moving average"},
+    Field{"loss", Type::kFloat, Presence::kAlways, "mean over the set's valid labels, in nats"},
+    Field{"perplexity", Type::kFloat, Presence::kAlways, "exp(loss)"},
+    Field{"bits_per_byte", Type::kFloat, Presence::kOptional, "of the text behind the labels, where there is text"},
+    Field{"tokens", Type::kInt, Presence::kAlways, "valid labels of the set"},
+    Field{"eval_s", Type::kFloat, Presence::kAlways, "seconds that this evaluation took"},
+};
+
+inline constexpr std::array kSample{
+    Field{"step", Type::kInt, Presence::kAlways, "optimizer steps done"},
+    Field{"prompt", Type::kText, Presence::kAlways, "entry of logging.sample_prompts"},
+    Field{"text", Type::kText, Presence::kAlways, "how the model continues it"},
+};
+
+inline constexpr std::array kEarlyStop{
+    Field{"step", Type::kInt, Presence::kAlways, "optimizer step that the run ends with"},
+    Field{"best_step", Type::kInt, Presence::kNullable, "step of the lowest loss; null: none was finite"},
+    Field{"best_loss", Type::kFloat, Presence::kNullable, "that loss"},
+};
+
 /// All of them, in the order of the reference page.
 inline constexpr std::array kAll{
     Declaration{"train_start", "training begins", kTrainStart},
@@ -188,6 +212,9 @@ inline constexpr std::array kAll{
     Declaration{"shape_warning", "a shape that wastes hardware", kShapeWarning},
     Declaration{"ooo_backprop", "out-of-order backprop is used, or why not", kOooBackprop},
     Declaration{"non_finite", "a loss or gradient norm is NaN or infinite", kNonFinite},
+    Declaration{"eval", "a validation set was evaluated", kEval},
+    Declaration{"sample", "the model continued a prompt", kSample},
+    Declaration{"early_stop", "evaluations stopped improving, the run ends", kEarlyStop},
 };
 
 constexpr const Declaration* find(std::string_view name) {

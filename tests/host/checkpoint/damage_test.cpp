@@ -19,6 +19,7 @@ namespace {
 
 const std::vector<std::string> kFiles = {"model.safetensors",
                                          "optimizer.safetensors",
+                                         "ema.safetensors",
                                          "coordinator.safetensors",
                                          "state.json",
                                          "manifest.json"};
@@ -68,6 +69,7 @@ const std::vector<Damage> kDamages = {
 Snapshot full_snapshot(uint64_t step) {
   Snapshot snapshot = make_snapshot(step);
   snapshot.coordinator.push_back(make_tensor<float>("m", STC_DTYPE_FLOAT32, {2}, {1, 2}));
+  snapshot.ema.push_back(make_tensor<float>("wte.weight", STC_DTYPE_FLOAT32, {2}, {3, 4}));
   return snapshot;
 }
 
@@ -235,7 +237,11 @@ BOOST_AUTO_TEST_CASE(a_renamed_step_folder_is_found_out) {
 
 BOOST_AUTO_TEST_CASE(signed_pickles_are_an_unknown_format) {
   for (const char* file :
-       {"model.safetensors", "optimizer.safetensors", "coordinator.safetensors", "state.json"}) {
+       {"model.safetensors",
+        "optimizer.safetensors",
+        "ema.safetensors",
+        "coordinator.safetensors",
+        "state.json"}) {
     for (const std::string& pickle : {"PK\x03\x04\x14\x00\x08\x08" + std::string(300, '\x01'),
                                       "\x80\x02}q" + std::string(300, 'x')}) {
       TemporaryFolder folder;
@@ -294,8 +300,8 @@ const std::vector<ManifestCase> kManifests = {
      [](Value& v) { v["files"]["state.json"]["xxh3_128"] = "ab"; },
      "xxh3_128 \"ab\""},
     {"an unknown file that is not there",
-     [](Value& v) { v["files"]["ema.safetensors"] = v["files"]["state.json"]; },
-     "ema.safetensors: missing"},
+     [](Value& v) { v["files"]["later.safetensors"] = v["files"]["state.json"]; },
+     "later.safetensors: missing"},
 };
 
 BOOST_DATA_TEST_CASE(signed_manifests_are_checked_all_the_same, data::make(kManifests), changed) {

@@ -127,6 +127,13 @@ BOOST_AUTO_TEST_CASE(pointers_and_strangers_are_told) {
   BOOST_TEST(scene.all()["problems"][0] ==
              scene.directory + "/latest.json: step_000000000007 does not exist");
   write_text(scene.directory + "/latest.json", pointer_text(1));
+  BOOST_TEST(scene.all()["best"].is_null());
+  write_text(scene.directory + "/best.json", pointer_text(7));
+  BOOST_TEST(scene.all()["problems"][0] ==
+             scene.directory + "/best.json: step_000000000007 does not exist");
+  write_text(scene.directory + "/best.json", pointer_text(2));
+  BOOST_TEST(scene.all()["best"] == 2);
+  BOOST_TEST(holds(report_text(scene.all()), "\n  best            step 2\n"));
   BOOST_TEST(scene.all()["newest"]["step"] == 1);
   write_text(scene.directory + "/run.json", run_file_text("run-b"));
   const Value report = scene.all();

@@ -55,6 +55,39 @@ BOOST_DATA_TEST_CASE(keeps, boost::unit_test::data::make(kRotationCases), rule) 
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_best_stays_until_a_better_one_comes) {
+  TemporaryFolder folder;
+  const std::string directory = folder.file("c");
+  StoreOptions options = options_for(directory);
+  options.keep_last = 2;
+  CheckpointStore store(options);
+  store.begin_new("a", [](const std::string&) {});
+  const auto save = [&](uint64_t step, bool best) {
+    Snapshot snapshot = make_snapshot(step);
+    snapshot.best = best;
+    save_now(store, std::move(snapshot));
+  };
+  for (uint64_t step = 1; step <= 5; ++step) save(step, step == 2);
+  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{2, 4, 5}), boost::test_tools::per_element());
+  BOOST_TEST(read_text(directory + "/best.json") == pointer_text(2));
+  save(6, true);
+  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{5, 6}), boost::test_tools::per_element());
+  BOOST_TEST(read_text(directory + "/best.json") == pointer_text(6));
+  save(7, false);
+  BOOST_TEST(read_text(directory + "/latest.json") == pointer_text(7));
+  BOOST_TEST(read_text(directory + "/best.json") == pointer_text(6));
+}
+
+BOOST_AUTO_TEST_CASE(a_step_that_becomes_the_best_later_gets_the_pointer) {
+  TemporaryFolder folder;
+  auto store = new_store(folder.file("c"), "a");
+  save_now(*store, make_snapshot(3));
+  Snapshot again = make_snapshot(3);
+  again.best = true;
+  save_now(*store, std::move(again));
+  BOOST_TEST(read_text(folder.file("c/best.json")) == pointer_text(3));
+}
+
 BOOST_AUTO_TEST_CASE(another_runs_higher_steps_neither_count_nor_go) {
   TemporaryFolder folder;
   const std::string directory = folder.file("c");

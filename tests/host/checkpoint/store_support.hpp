@@ -45,6 +45,7 @@ inline bool same_content(const LoadedCheckpoint& loaded, const Snapshot& snapsho
   return loaded.step == snapshot.step && same_tensors(loaded.model, snapshot.model) &&
          loaded.model_metadata == snapshot.model_metadata &&
          same_tensors(loaded.optimizer, snapshot.optimizer) &&
+         same_tensors(loaded.ema, snapshot.ema) &&
          same_tensors(loaded.coordinator, snapshot.coordinator) && loaded.state == snapshot.state;
 }
 

@@ -22,6 +22,7 @@ BOOST_AUTO_TEST_CASE(save_and_load_give_the_same_content) {
   const std::string directory = folder.file("out/checkpoints");
   Snapshot snapshot = make_snapshot(42);
   snapshot.coordinator.push_back(make_tensor<double>("momentum/w", STC_DTYPE_FLOAT64, {1}, {0.7}));
+  snapshot.ema.push_back(make_tensor<float>("wte.weight", STC_DTYPE_FLOAT32, {2}, {1.5f, -0.0f}));
   {
     auto store = new_store(directory, "run-a");
     save_now(*store, snapshot);
@@ -31,6 +32,7 @@ BOOST_AUTO_TEST_CASE(save_and_load_give_the_same_content) {
              boost::test_tools::per_element());
   BOOST_TEST(names_in(directory + "/step_000000000042") ==
                  (std::vector<std::string>{"coordinator.safetensors",
+                                           "ema.safetensors",
                                            "manifest.json",
                                            "model.safetensors",
                                            "optimizer.safetensors",
@@ -54,11 +56,13 @@ BOOST_AUTO_TEST_CASE(save_and_load_give_the_same_content) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_coordinator_tensors_there_is_no_such_file) {
+BOOST_AUTO_TEST_CASE(without_tensors_of_a_part_there_is_no_such_file) {
   TemporaryFolder folder;
   auto store = new_store(folder.file("c"), "a");
   save_now(*store, make_snapshot(1));
   BOOST_TEST(!fs::exists(folder.file("c/step_000000000001/coordinator.safetensors")));
+  BOOST_TEST(!fs::exists(folder.file("c/step_000000000001/ema.safetensors")));
+  BOOST_TEST(!fs::exists(folder.file("c/best.json")));
 }
 
 BOOST_AUTO_TEST_CASE(equal_snapshots_give_equal_bytes) {
@@ -122,12 +126,14 @@ BOOST_AUTO_TEST_CASE(a_new_run_takes_over_a_folder_without_checkpoints) {
   TemporaryFolder folder;
   { new_store(folder.file("c"), "a"); }
   write_text(folder.file("c/latest.json"), pointer_text(5));
+  write_text(folder.file("c/best.json"), pointer_text(5));
   Notes notes;
   CheckpointStore store(options_for(folder.file("c")));
   store.begin_new("b", notes.take());
   BOOST_TEST(store.run_id() == "b");
   BOOST_TEST(notes.lines.empty());
   BOOST_TEST(!fs::exists(folder.file("c/latest.json")));
+  BOOST_TEST(!fs::exists(folder.file("c/best.json")));
 }
 
 BOOST_AUTO_TEST_CASE(a_new_run_renames_a_used_folder) {

@@ -158,6 +158,32 @@ const std::vector<ErrorCase> kErrors{
      "error: ema.evry: unknown key\n  at run.yaml:1:19\n  hint: nearest key is ema.every\n"},
     {"ema: 0.9\n",
      "error: ema: got 0.9, expected a mapping with the keys decay or every\n  at run.yaml:1:6\n"},
+    {"ema: {decay: 1}\n", "error: ema.decay: got 1, expected in (0, 1)\n  at run.yaml:1:14\n"},
+    {"ema: {decay: 0.9, every: 0}\n",
+     "error: ema.every: got 0, expected > 0\n  at run.yaml:1:26\n"},
+    {"ema: {every: 2}\n",
+     "error: ema.decay: missing, expected a number in (0, 1)\n  at run.yaml:1:6\n  hint: weight of "
+     "the past\n"},
+    {"early_stop: {patience: 0}\n",
+     "error: early_stop.patience: got 0, expected > 0\n  at run.yaml:1:24\n"},
+    {"early_stop: {patience: 2, min_delta: -1}\n",
+     "error: early_stop.min_delta: got -1, expected >= 0\n  at run.yaml:1:38\n"},
+    {"early_stop: {patience: null}\n",
+     "error: early_stop.patience: missing, expected an integer > 0\n  at run.yaml:1:13\n  hint: "
+     "evaluations without improvement\n"},
+    {"run: {max_time: 0}\n", "error: run.max_time: got 0, expected > 0\n  at run.yaml:1:17\n"},
+    {"run: {eval_every: 0}\n", "error: run.eval_every: got 0, expected > 0\n  at run.yaml:1:19\n"},
+    {"data: {validation_path: {}}\n",
+     "error: data.validation_path: got {}, expected at least one name with its path\n  at "
+     "run.yaml:1:25\n"},
+    {"data: {validation_path: {'': a}}\n",
+     "error: data.validation_path: got a name that is empty\n  at run.yaml:1:26\n"},
+    {"early_stop: {patience: 2}\nrun: {eval_every: 2}\n",
+     "error: early_stop: needs data.validation_path, which is null\n  at run.yaml:1:13\n  hint: early "
+     "stop watches evaluations: set data.validation_path and run.eval_every\n"},
+    {"early_stop: {patience: 2}\ndata: {validation_path: v.txt}\n",
+     "error: early_stop: needs run.eval_every, which is null\n  at run.yaml:1:13\n  hint: early "
+     "stop watches evaluations: set data.validation_path and run.eval_every\n"},
     {"data: {validation_path: [a]}\n",
      "error: data.validation_path: got [a], expected a path or a mapping of names to paths\n  at "
      "run.yaml:1:25\n"},

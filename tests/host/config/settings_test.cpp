@@ -38,6 +38,33 @@ BOOST_AUTO_TEST_CASE(defaults) {
   BOOST_TEST(settings.logging.sinks.empty());
 }
 
+BOOST_AUTO_TEST_CASE(evaluation_and_moving_average) {
+  const Settings none = make_settings(load(""));
+  BOOST_TEST(!none.evaluation.wanted());
+  BOOST_TEST(!none.ema.has_value());
+  BOOST_TEST(!none.run.max_time_s.has_value());
+
+  const Settings one = make_settings(load("data: {validation_path: v.txt}"));
+  BOOST_TEST(one.evaluation.wanted());
+  BOOST_TEST(one.evaluation.sets.at(0).name == "validation");
+  BOOST_TEST(one.evaluation.sets.at(0).path == "v.txt");
+  BOOST_TEST(!one.evaluation.every_steps.has_value());
+
+  const Settings all = make_settings(
+      load("run: {eval_every: 5, max_time: 60}\ndata: {validation_path: {z: v.txt, a: w.txt}}\n"
+           "ema: {decay: 0.9}\nearly_stop: {patience: 3}\nlogging: {sample_prompts: [one, two]}"));
+  BOOST_TEST(all.run.max_time_s.value() == 60.0);
+  BOOST_TEST(all.evaluation.every_steps.value() == 5);
+  BOOST_REQUIRE(all.evaluation.sets.size() == 2u);
+  BOOST_TEST(all.evaluation.sets[0].name == "z");  // in the order of the file
+  BOOST_TEST(all.evaluation.sets[1].path == "w.txt");
+  BOOST_TEST(all.evaluation.early_stop.value().patience == 3);
+  BOOST_TEST(all.evaluation.early_stop.value().min_delta == 0.0);
+  BOOST_TEST(all.evaluation.sample_prompts.size() == 2u);
+  BOOST_TEST(all.ema.value().decay == 0.9);
+  BOOST_TEST(all.ema.value().every == 1);
+}
+
 BOOST_AUTO_TEST_CASE(written_values) {
   FakeCatalog catalog;
   catalog.add(make_plugin(STC_KIND_PRECISION, "fp8", {}));

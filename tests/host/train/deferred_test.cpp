@@ -1,37 +1,18 @@
 // Results that stay on the device until they are needed, run on the CPU: the same numbers, and no read
 // that would wait for a device between records.
 
-#include <cstdlib>
-#include <filesystem>
-#include <unistd.h>
+#include <algorithm>
+#include <atomic>
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
 #include <boost/test/unit_test.hpp>
 
-#include "host/app/compose.hpp"
 #include "host/app/instance_spec.hpp"
-#include "host/plugins/registry.hpp"
 #include "host/services/tensor_handle.hpp"
-#include "host/services/torch_services.hpp"
+#include "tests/host/train/composed_run.hpp"
 
 namespace stc::host {
 namespace {
-
-/// A configuration as a file, and the folder of its run.
-struct Scratch {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("stc-deferred-" + std::to_string(::getpid()));
-  Scratch() { std::filesystem::create_directories(path); }
-  ~Scratch() { std::filesystem::remove_all(path); }
-  std::string file(const std::string& yaml) const {
-    const std::string name = (path / "run.yaml").string();
-    std::FILE* out = std::fopen(name.c_str(), "w");
-    std::fputs(yaml.c_str(), out);
-    std::fclose(out);
-    return name;
-  }
-};
 
 const char* const kTransformer =
     "run: {device: cpu, max_steps: 6, threads: 1, seed: 3}\n"
@@ -61,13 +42,6 @@ const char* const kFinite =
     "checkpoint: {enabled: false}\n"
     "logging: {every_steps: 1000}\n";
 
-struct Names final : EventReceiver {
-  explicit Names(std::shared_ptr<std::vector<std::string>> out) : names(std::move(out)) {}
-  std::string name() const override { return "names"; }
-  void on_event(const Event& event, double) override { names->push_back(event.name); }
-  std::shared_ptr<std::vector<std::string>> names;
-};
-
 struct Outcome {
   Counters counters;
   std::optional<double> loss;
@@ -77,17 +51,12 @@ struct Outcome {
 };
 
 Outcome train(const std::string& yaml, bool deferred) {
-  const Scratch scratch;
-  install_torch_services();
-  const std::string plugins = std::getenv("STC_TEST_PLUGINS");
-  Registry& registry = process_registry({plugins, plugins + "/../tests/probes/lib"});
-  LoadRequest request;
-  request.path = scratch.file(yaml);
-  request.output_dir = (scratch.path / "out").string();
-  const std::unique_ptr<Run> run = compose(load_config(request, registry), registry, ComposeMode::kCheck);
+  const stc::test::RunFolder folder;
+  Registry& registry = stc::test::test_registry();
+  const std::unique_ptr<Run> run = stc::test::composed(folder, yaml, {}, ComposeMode::kCheck, registry);
   Outcome out;
-  auto names = std::make_shared<std::vector<std::string>>();
-  run->events->add(std::make_unique<Names>(names));
+  auto records = std::make_shared<stc::test::Records>();
+  run->events->add(std::make_unique<stc::test::Recorder>(records));
   // A second optimizer and loader: those of the composition belong to its own trainer.
   Optimizer optimizer(instance_spec(registry, run->context, run->config, STC_KIND_OPTIMIZER,
                                     run->settings.optimizer.name, "optimizer"));
@@ -112,7 +81,7 @@ Outcome train(const std::string& yaml, bool deferred) {
   }
   out.counters = trainer.counters();
   run->events->flush();
-  out.events = *names;
+  out.events = records->names;
   for (const ModelParameter& parameter : run->model->parameters()) {
     out.weights.push_back(to_tensor(parameter.tensor).detach().clone());
   }

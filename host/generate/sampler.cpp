@@ -1,4 +1,4 @@
-#include "host/app/sampler.hpp"
+#include "host/generate/sampler.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +39,8 @@ std::vector<double> logits_by_forward(Model& model, const std::vector<int32_t>& 
 
 /// The most likely token, or a draw from softmax(logits / temperature) over the top_k largest.
 int32_t draw(const std::vector<double>& logits, const SamplerOptions& options, std::mt19937_64& random) {
-  std::vector<int32_t> order(logits.size());
+  std::vector<int32_t> order(options.vocabulary > 0 ? std::min<size_t>(logits.size(), options.vocabulary)
+                                                    : logits.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
   if (options.temperature == 0.0) return order.front();
