@@ -19,7 +19,7 @@ DataSettings settings_for(int64_t micro_batch_size) {
   settings.micro_batch_size = micro_batch_size;
   settings.block_size = kBlock;
   settings.vocab_size = 256;
-  settings.shuffle = true;    // none of these three is followed
+  settings.shuffle = true;  // none of these three is followed
   settings.drop_last = true;
   settings.num_workers = 3;
   settings.seed = 5;
@@ -35,10 +35,13 @@ struct Scene {
     const std::string path = write_file(folder, "v.txt", text);
     tokenizer = std::make_unique<Tokenizer>(
         spec_of(built_plugin(STC_KIND_TOKENIZER, "byte"), {{"vocab_size", 256}}, context));
-    return ValidationSet("v",
-                         std::make_unique<Dataset>(spec_of(built_plugin(STC_KIND_DATASET, "text"),
-                                                           {{"text_path", path}}, context)),
-                         tokenizer.get(), settings_for(micro_batch_size), {});
+    return ValidationSet(
+        "v",
+        std::make_unique<Dataset>(
+            spec_of(built_plugin(STC_KIND_DATASET, "text"), {{"text_path", path}}, context)),
+        tokenizer.get(),
+        settings_for(micro_batch_size),
+        {});
   }
 };
 
@@ -81,10 +84,12 @@ std::string letters(size_t n) {
 BOOST_AUTO_TEST_SUITE(validation_set)
 
 // Ends inside, at, and one byte behind a block and a batch.
-BOOST_DATA_TEST_CASE(is_walked_once_from_begin_to_end,
-                     boost::unit_test::data::make({2, 8, 9, 10, 11, 18, 19, 20, 27, 28, 200, 1000}) *
-                         boost::unit_test::data::make({1, 2, 3, 64}),
-                     size, micro_batch) {
+BOOST_DATA_TEST_CASE(
+    is_walked_once_from_begin_to_end,
+    boost::unit_test::data::make({2, 8, 9, 10, 11, 18, 19, 20, 27, 28, 200, 1000}) *
+        boost::unit_test::data::make({1, 2, 3, 64}),
+    size,
+    micro_batch) {
   Scene scene;
   const std::string text = letters(static_cast<size_t>(size));
   ValidationSet set = scene.set(text, micro_batch);
