@@ -245,6 +245,7 @@ void Composition::build_review() {
   parts.optimizer = run_.optimizer.get();
   parts.tokenizer = run_.tokenizer.get();
   parts.ema = run_.ema.get();
+  parts.prompts_at = run_.config.where("logging.sample_prompts");
   parts.evaluation.model = run_.model.get();
   parts.evaluation.plan = plan_;
   parts.evaluation.device_name = device_name_;

@@ -21,8 +21,16 @@ std::optional<T> maybe(const Value& state, const char* key) {
 
 }  // namespace
 
-bool Progress::add(uint64_t step, double loss) {
+bool Progress::add(uint64_t step, double loss, bool counts) {
   const bool finite = std::isfinite(loss);
+  if (counts) count(loss, finite);
+  if (!finite || (best_loss_ && loss >= *best_loss_)) return false;
+  best_loss_ = loss;
+  best_step_ = step;
+  return true;
+}
+
+void Progress::count(double loss, bool finite) {
   const double least_fall = early_stop_ ? early_stop_->min_delta : 0.0;
   if (finite && (!mark_ || *mark_ - loss > least_fall)) {
     mark_ = loss;
@@ -30,13 +38,11 @@ bool Progress::add(uint64_t step, double loss) {
   } else {
     ++misses_;
   }
-  if (!finite || (best_loss_ && loss >= *best_loss_)) return false;
-  best_loss_ = loss;
-  best_step_ = step;
-  return true;
 }
 
-bool Progress::stopped() const { return early_stop_ && misses_ >= early_stop_->patience; }
+bool Progress::stopped() const {
+  return early_stop_ && misses_ >= early_stop_->patience;
+}
 
 Value Progress::state() const {
   return {{"best_step", or_null(best_step_)},

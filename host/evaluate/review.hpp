@@ -1,6 +1,6 @@
 /// \file
-/// Evaluation, samples and early stop of a run: what the trainer does between a step's record and its
-/// checkpoint.
+/// Evaluation, samples and early stop of a run: what the trainer does between a step's record and
+/// its checkpoint.
 #pragma once
 
 #include <memory>
@@ -25,13 +25,16 @@ struct ReviewParts {
   Optimizer* optimizer = nullptr;
   const Tokenizer* tokenizer = nullptr;  // null: no samples
   Ema* ema = nullptr;                    // null: no moving average
+  Location prompts_at;                   // of logging.sample_prompts, for errors
   EvaluationParts evaluation;
 };
 
 /// Every run.eval_every steps and with the last one of the run: an event `eval` for each validation
 /// set, with the weights and then with their moving average; an event `sample` for each prompt; the
 /// watched loss is that of the first set, under the moving average when there is one, and decides
-/// best.json and early stop. A signal breaks an evaluation off before its next batch or token;
+/// best.json and early stop. The one with the last step counts for early stop only when it is due
+/// anyway, so that a run that is continued with a later target counts like one that had it from the
+/// start. A signal breaks an evaluation off before its next batch or token;
 /// nothing of it counts, and a resumed run makes it again.
 class EvaluationReview : public StepReview {
  public:
@@ -48,7 +51,10 @@ class EvaluationReview : public StepReview {
   bool look(uint64_t step, std::optional<double>& watched);
   bool evaluate_sets(uint64_t step, const char* weights, std::optional<double>& watched);
   bool draw_samples(uint64_t step);
-  void emit_score(uint64_t step, const std::string& set, const char* weights, const Score& score,
+  void emit_score(uint64_t step,
+                  const std::string& set,
+                  const char* weights,
+                  const Score& score,
                   double seconds);
 
   ReviewParts parts_;

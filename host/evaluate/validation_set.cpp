@@ -25,12 +25,18 @@ bool has_text(const Dataset& dataset) {
 
 }  // namespace
 
-ValidationSet::ValidationSet(std::string name, std::unique_ptr<Dataset> dataset, Tokenizer* tokenizer,
-                             const DataSettings& data, std::function<bool()> cancelled)
+ValidationSet::ValidationSet(std::string name,
+                             std::unique_ptr<Dataset> dataset,
+                             Tokenizer* tokenizer,
+                             const DataSettings& data,
+                             std::function<bool()> cancelled)
     : name_(std::move(name)),
       dataset_(std::move(dataset)),
       tokenizer_(has_text(*dataset_) ? tokenizer : nullptr),
-      loader_(std::make_unique<Loader>(*dataset_, tokenizer, in_order(data), dataset_->splits().front().name,
+      loader_(std::make_unique<Loader>(*dataset_,
+                                       tokenizer,
+                                       in_order(data),
+                                       dataset_->splits().front().name,
                                        std::move(cancelled))) {
   loader_->next();  // one that holds no sample is refused here
   rewind();
@@ -45,8 +51,8 @@ std::shared_ptr<const Batch> ValidationSet::next() {
   if (ended_) return nullptr;
   std::shared_ptr<const Batch> batch = loader_->next();
   const LoaderPosition after = loader_->position();
-  // Behind the pass's last batch the position is the begin of pass 1, or, when the end was not known
-  // yet, still in pass 0; then the next batch is the first one of pass 1.
+  // Behind the pass's last batch the position is the begin of pass 1, or, when the end was not
+  // known yet, still in pass 0; then the next batch is the first one of pass 1.
   const bool of_first_pass = after.pass == 0 || (after.pass == 1 && after.sample == 0);
   ended_ = after.pass > 0;
   return of_first_pass ? batch : nullptr;
@@ -60,7 +66,8 @@ std::optional<uint64_t> ValidationSet::text_bytes(const Batch& batch) const {
   const int64_t row = count / batch.rows;
   uint64_t bytes = 0;
   std::vector<int32_t> ids;
-  for (int64_t begin = 0; begin < count; begin += row) {  // a row is a piece of text, rows are not joined
+  for (int64_t begin = 0; begin < count;
+       begin += row) {  // a row is a piece of text, rows are not joined
     ids.clear();
     for (int64_t i = begin; i < begin + row; ++i) {
       if (values[i] != kIgnored) ids.push_back(static_cast<int32_t>(values[i]));

@@ -53,9 +53,10 @@ void Ema::for_all(const Function& function) {
   } call{parts_, packed_.mutable_data_ptr<float>(), function};
   const auto run = [](void* arg, int64_t begin, int64_t end) {
     const Call& job = *static_cast<Call*>(arg);
-    auto part = std::upper_bound(job.parts.begin(), job.parts.end(), begin, [](int64_t at, const Part& p) {
-      return at < p.begin;
-    });
+    auto part =
+        std::upper_bound(job.parts.begin(), job.parts.end(), begin, [](int64_t at, const Part& p) {
+          return at < p.begin;
+        });
     for (--part; begin < end; ++part) {
       const int64_t stop = std::min(end, part->begin + part->weights.numel());
       float* weights = static_cast<float*>(part->weights.data_ptr()) + (begin - part->begin);

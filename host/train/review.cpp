@@ -41,10 +41,14 @@ void Trainer::Impl::review_resumed_step() {
 
 const char* stop_reason_word(StopReason reason) {
   switch (reason) {
-    case StopReason::kTarget: return "target";
-    case StopReason::kSignal: return "signal";
-    case StopReason::kEarlyStop: return "early_stop";
-    case StopReason::kTime: return "max_time";
+    case StopReason::kTarget:
+      return "target";
+    case StopReason::kSignal:
+      return "signal";
+    case StopReason::kEarlyStop:
+      return "early_stop";
+    case StopReason::kTime:
+      return "max_time";
   }
   return "";
 }

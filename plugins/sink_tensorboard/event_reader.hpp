@@ -21,7 +21,8 @@ struct ReadEvent {
   std::vector<std::pair<std::string, std::string>> texts;  // of plugin "text"
 };
 
-/// \throws std::runtime_error for a checksum that is wrong, a record cut short, or a field that is not expected.
+/// \throws std::runtime_error for a checksum that is wrong, a record cut short, or a field that is
+/// not expected.
 std::vector<ReadEvent> read_event_file(const std::filesystem::path& path);
 
 }  // namespace stc::tensorboard::test

@@ -75,7 +75,7 @@ constexpr uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSe
 namespace session_log {
 constexpr uint32_t kStatus = 1;
 constexpr uint64_t kStart = 1;
-}
+}  // namespace session_log
 namespace summary {
 constexpr uint32_t kValue = 1;
 }
@@ -85,13 +85,13 @@ constexpr uint32_t kTag = 1, kSimpleValue = 2, kTensor = 8, kMetadata = 9;
 namespace metadata {
 constexpr uint32_t kPluginData = 1;
 constexpr uint32_t kPluginName = 1;  // of PluginData
-}
+}  // namespace metadata
 namespace tensor {
 constexpr uint32_t kDtype = 1, kShape = 2, kStringVal = 8;
-constexpr uint64_t kString = 7;      // DT_STRING
-constexpr uint32_t kDim = 2;         // of TensorShapeProto
-constexpr uint32_t kSize = 1;        // of Dim
-}
+constexpr uint64_t kString = 7;  // DT_STRING
+constexpr uint32_t kDim = 2;     // of TensorShapeProto
+constexpr uint32_t kSize = 1;    // of Dim
+}  // namespace tensor
 
 std::string event_head(double wall_time_s, int64_t step) {
   std::string out;
@@ -120,7 +120,8 @@ std::string framed(std::string_view message) {
   return out;
 }
 
-SummaryEvent::SummaryEvent(double wall_time_s, int64_t step) : head_(event_head(wall_time_s, step)) {}
+SummaryEvent::SummaryEvent(double wall_time_s, int64_t step)
+    : head_(event_head(wall_time_s, step)) {}
 
 void SummaryEvent::add_scalar(std::string_view tag, double value) {
   std::string out;

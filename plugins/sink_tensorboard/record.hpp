@@ -1,9 +1,10 @@
 /// \file
 /// The bytes of a TensorBoard event file: records with checksums around protocol-buffer messages.
 ///
-/// Framing: the record format of TensorFlow (TFRecord), CRC-32C of RFC 3720 with TensorFlow's mask. Messages: Event,
-/// SessionLog, Summary, SummaryMetadata and TensorProto of the proto3 files of the tensorboard package, of which only
-/// the fields below are written; field numbers stand beside them in record.cpp.
+/// Framing: the record format of TensorFlow (TFRecord), CRC-32C of RFC 3720 with TensorFlow's mask.
+/// Messages: Event, SessionLog, Summary, SummaryMetadata and TensorProto of the proto3 files of the
+/// tensorboard package, of which only the fields below are written; field numbers stand beside them
+/// in record.cpp.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace stc::tensorboard {
 /// CRC-32C (Castagnoli): polynomial 0x1EDC6F41, reflected, all ones before and after.
 uint32_t crc32c(std::string_view bytes);
 
-/// u64 length, u32 masked CRC of the length, message, u32 masked CRC of the message; all little-endian.
+/// u64 length, u32 masked CRC of the length, message, u32 masked CRC of the message; all
+/// little-endian.
 std::string framed(std::string_view message);
 
 /// An Event message with a Summary of any number of values.

@@ -48,13 +48,26 @@ BOOST_AUTO_TEST_CASE(falls_smaller_than_min_delta_are_a_new_best_and_no_improvem
   BOOST_TEST(progress.best_step().value() == 7u);
 }
 
+BOOST_AUTO_TEST_CASE(an_evaluation_out_of_turn_may_be_the_best_and_does_not_count) {
+  Progress progress(EarlyStopSettings{1, 0});
+  progress.add(2, 3.0);
+  const Value before = progress.state();
+  BOOST_TEST(!progress.add(3, 9.0, false));
+  BOOST_TEST(!progress.stopped());
+  BOOST_TEST(progress.add(3, 2.0, false));
+  BOOST_TEST(progress.best_step().value() == 3u);
+  BOOST_TEST(progress.state().at("mark") == before.at("mark"));
+  BOOST_TEST(progress.state().at("misses") == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_improves_nothing) {
   Progress progress(EarlyStopSettings{2, 0});
   BOOST_TEST(!progress.add(1, std::nan("")));
   BOOST_TEST(!progress.best_step().has_value());
   BOOST_TEST(!progress.add(2, std::numeric_limits<double>::infinity()));
   BOOST_TEST(progress.stopped());
-  BOOST_TEST(progress.state().dump() == R"({"best_step":null,"best_loss":null,"mark":null,"misses":2})");
+  BOOST_TEST(progress.state().dump() ==
+             R"({"best_step":null,"best_loss":null,"mark":null,"misses":2})");
 }
 
 BOOST_AUTO_TEST_CASE(a_restored_one_goes_on_as_if_nothing_had_happened) {
@@ -79,8 +92,9 @@ BOOST_AUTO_TEST_CASE(a_state_that_is_none_is_refused) {
   Progress progress(std::nullopt);
   progress.restore(nullptr);
   BOOST_CHECK_THROW(progress.restore({{"best_step", 1}}), CheckpointError);
-  BOOST_CHECK_THROW(progress.restore({{"best_step", "x"}, {"best_loss", 1}, {"mark", 1}, {"misses", 0}}),
-                    CheckpointError);
+  BOOST_CHECK_THROW(
+      progress.restore({{"best_step", "x"}, {"best_loss", 1}, {"mark", 1}, {"misses", 0}}),
+      CheckpointError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

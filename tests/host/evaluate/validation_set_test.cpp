@@ -19,7 +19,7 @@ DataSettings settings_for(int64_t micro_batch_size) {
   settings.micro_batch_size = micro_batch_size;
   settings.block_size = kBlock;
   settings.vocab_size = 256;
-  settings.shuffle = true;    // none of these three is followed
+  settings.shuffle = true;  // none of these three is followed
   settings.drop_last = true;
   settings.num_workers = 3;
   settings.seed = 5;
@@ -35,10 +35,13 @@ struct Scene {
     const std::string path = write_file(folder, "v.txt", text);
     tokenizer = std::make_unique<Tokenizer>(
         spec_of(built_plugin(STC_KIND_TOKENIZER, "byte"), {{"vocab_size", 256}}, context));
-    return ValidationSet("v",
-                         std::make_unique<Dataset>(spec_of(built_plugin(STC_KIND_DATASET, "text"),
-                                                           {{"text_path", path}}, context)),
-                         tokenizer.get(), settings_for(micro_batch_size), {});
+    return ValidationSet(
+        "v",
+        std::make_unique<Dataset>(
+            spec_of(built_plugin(STC_KIND_DATASET, "text"), {{"text_path", path}}, context)),
+        tokenizer.get(),
+        settings_for(micro_batch_size),
+        {});
   }
 };
 
@@ -78,13 +81,37 @@ std::string letters(size_t n) {
   return text;
 }
 
+/// One document, whose stream tells that it was the last one only when it is asked for another.
+struct LateEnd {
+  struct Params {
+    template <class V>
+    static void describe(V&) {}
+  };
+  inline static std::string content;
+  struct Stream {
+    uint64_t at = 0;
+    bool next(uint32_t, Rows& out) {
+      if (at > 0 || !out.add_text(content, 0, 0)) return at == 0;
+      ++at;
+      return true;
+    }
+    void seek(uint64_t cursor) { at = cursor; }
+  };
+  std::vector<Split> splits() const { return {{"train", -1, 0}}; }
+  std::vector<Field> fields() const { return {Field::text()}; }
+  std::string fingerprint() const { return "late end"; }
+  Stream open(std::string_view, uint32_t, uint32_t) const { return {}; }
+};
+
 BOOST_AUTO_TEST_SUITE(validation_set)
 
 // Ends inside, at, and one byte behind a block and a batch.
-BOOST_DATA_TEST_CASE(is_walked_once_from_begin_to_end,
-                     boost::unit_test::data::make({2, 8, 9, 10, 11, 18, 19, 20, 27, 28, 200, 1000}) *
-                         boost::unit_test::data::make({1, 2, 3, 64}),
-                     size, micro_batch) {
+BOOST_DATA_TEST_CASE(
+    is_walked_once_from_begin_to_end,
+    boost::unit_test::data::make({2, 8, 9, 10, 11, 18, 19, 20, 27, 28, 200, 1000}) *
+        boost::unit_test::data::make({1, 2, 3, 64}),
+    size,
+    micro_batch) {
   Scene scene;
   const std::string text = letters(static_cast<size_t>(size));
   ValidationSet set = scene.set(text, micro_batch);
@@ -94,6 +121,23 @@ BOOST_DATA_TEST_CASE(is_walked_once_from_begin_to_end,
     BOOST_TEST(found.bytes == found.labels.size());
     BOOST_TEST(found.valid == static_cast<int64_t>(found.labels.size()));
     BOOST_TEST(!set.next());  // it stays at its end
+    set.rewind();
+  }
+}
+
+// The loader is in its second pass before the end of the first one is known.
+BOOST_DATA_TEST_CASE(an_end_that_is_told_late_is_the_end_all_the_same,
+                     boost::unit_test::data::make({2, 9, 11, 18, 20, 100}) *
+                         boost::unit_test::data::make({1, 2, 64}),
+                     size,
+                     micro_batch) {
+  LateEnd::content = letters(static_cast<size_t>(size));
+  auto data = table_data<LateEnd>("late_end");
+  data->use_bytes();
+  ValidationSet set(
+      "v", std::move(data->dataset), data->tokenizer.get(), settings_for(micro_batch), {});
+  for (int round = 0; round < 2; ++round) {
+    BOOST_TEST(walk(set).labels == expected_labels(LateEnd::content));
     set.rewind();
   }
 }

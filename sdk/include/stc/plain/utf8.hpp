@@ -11,8 +11,8 @@ namespace stc {
 /// U+FFFD, which stands for bytes that are no UTF-8.
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
-/// Length of the well-formed UTF-8 sequence at the front of `text`, 0 when there is none (Unicode 15, table 3-7).
-/// `text` is not empty.
+/// Length of the well-formed UTF-8 sequence at the front of `text`, 0 when there is none (Unicode
+/// 15, table 3-7). `text` is not empty.
 inline std::size_t utf8_sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto continues = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
