@@ -101,6 +101,7 @@ class ReferenceTransformer {
     return out;
   }
 
+  void parameters_changed() { model_.parameters_changed(); }
   void set_gradient_checkpointing(bool enabled) { model_.set_gradient_checkpointing(enabled); }
   std::vector<std::pair<std::string, int64_t>> dimensions() { return model_.dimensions(); }
 
