@@ -27,8 +27,8 @@ std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode
   Composition composition(*run, registry, mode);
   composition.prepare_context();
   composition.build_data();
-  composition.build_model();
   composition.build_precision();
+  composition.build_model();
   composition.build_optimizer();
   composition.open_store();
   composition.build_trainer();

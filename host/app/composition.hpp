@@ -16,8 +16,9 @@ class Composition {
   /// Threads, device, seeds, and the log (on standard error when only checking).
   void prepare_context();
   void build_data();
-  void build_model();
+  /// The compute type; before the model, which may ask for it.
   void build_precision();
+  void build_model();
   void build_optimizer();
   /// Takes the checkpoint folder, and finds what to resume from. Nothing is renamed before here.
   void open_store();

@@ -137,7 +137,7 @@ bool Trainer::skip_update() {
   event.add("step", static_cast<int64_t>(self.counters.step + 1)).add("reason", "grad_scaler_overflow");
   self.parts.events->emit(std::move(event));
   if (++self.skips_in_a_row > self.settings.precision.max_skipped_steps) {
-    throw TrainError("precision: " + std::to_string(self.skips_in_a_row) +
+    throw NonFiniteError("precision: " + std::to_string(self.skips_in_a_row) +
                          " updates in a row overflowed, precision.max_skipped_steps is " +
                          std::to_string(self.settings.precision.max_skipped_steps),
                      "train in bf16 or fp32, or lower optimizer.lr");
