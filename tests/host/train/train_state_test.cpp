@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(refuses_a_tensor_in_json_that_does_not_fit_itself) {
     }
     return "";
   };
-  BOOST_TEST(error_of(R"({"scale": {"dtype": 7, "shape": [2], "data": "00000000"}})")
+  BOOST_TEST(error_of(R"({"scale": {"dtype": 7, "shape": [3], "data": "00000000"}})")
                  .find("state.json: scale: 4 bytes, its shape and type need ") == 0u);
   BOOST_TEST(error_of(R"({"scale": {"shape": [], "data": "00"}})").find("state.json: scale: ") == 0u);
 }
