@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(skips_that_are_not_in_a_row_never_end_the_run) {
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_continues_the_scale) {
-  const std::vector<std::string> sets = {"model.by_token=true", "precision.growth_interval=3", "checkpoint.enabled=true",
+  const std::vector<std::string> sets = {"model.by_token=true", "precision.growth_interval=4", "checkpoint.enabled=true",
                                          "checkpoint.every_steps=100"};
   auto run = [&](int count, const std::string& name, bool resume) {
     std::vector<std::string> all = sets;
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_continues_the_scale) {
   fs::remove_all(fs::current_path() / "loss_scale" / "parts");
   const Outcome whole = run(24, "whole", false);
   BOOST_CHECK_GT(whole.records.skips.size(), 3u);
-  const Outcome first = run(7, "parts", false);
+  const Outcome first = run(14, "parts", false);
   BOOST_CHECK_NE(first.scale, 65536.0);
   const Outcome second = run(24, "parts", true);
   check_same_state(whole, second);
@@ -232,8 +232,26 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_continues_the_scale) {
   BOOST_CHECK_EQUAL(first.records.skips.size() + second.records.skips.size(), whole.records.skips.size());
   BOOST_REQUIRE_EQUAL(first.records.steps.size() + second.records.steps.size(), 24u);
   for (size_t i = 0; i < second.records.steps.size(); ++i) {
-    BOOST_CHECK_EQUAL(second.records.steps[i].at("loss"), whole.records.steps[7 + i].at("loss"));
+    BOOST_CHECK_EQUAL(second.records.steps[i].at("loss"), whole.records.steps[14 + i].at("loss"));
   }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(own_kernels)
+
+BOOST_AUTO_TEST_CASE(a_model_says_which_types_it_computes_itself) {
+  const fs::path folder = fs::current_path() / "loss_scale" / "own_kernels";
+  const std::unique_ptr<Run> probe = compose_run({}, folder);
+  BOOST_CHECK(!probe->model->has_own_kernels(STC_DEVICE_CPU, STC_DTYPE_BFLOAT16));
+  const std::unique_ptr<Run> reference =
+      compose_run({"model.name=reference_transformer", "model.d_model=16", "model.n_layer=1", "model.n_head=2",
+                   "precision.mode=bf16"},
+                  folder);
+  BOOST_CHECK(reference->model->has_own_kernels(STC_DEVICE_CPU, STC_DTYPE_BFLOAT16));
+  BOOST_CHECK(!reference->model->has_own_kernels(STC_DEVICE_CPU, STC_DTYPE_FLOAT16));
+  BOOST_CHECK(!reference->model->has_own_kernels(STC_DEVICE_CUDA, STC_DTYPE_BFLOAT16));
+  BOOST_CHECK_EQUAL(reference->context.compute_dtype, STC_DTYPE_BFLOAT16);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
