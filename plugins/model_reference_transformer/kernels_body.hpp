@@ -155,7 +155,11 @@ void add_rms_norm_backward(const float* d_normed, const float* d_sum, const floa
     }
     if (d_branch != nullptr) {
       float* out = d_branch + i * C;
-      for (c = 0; c < C; ++c) out[c] = masked<kBf16>(rounded<kBf16>(to[c]), mask2, mask1, i * C + c);
+      if (mask1.active() || mask2.active()) {
+        for (c = 0; c < C; ++c) out[c] = masked<kBf16>(rounded<kBf16>(to[c]), mask2, mask1, i * C + c);
+      } else {
+        for (c = 0; c < C; ++c) out[c] = rounded<kBf16>(to[c]);
+      }
     }
   }
 }
