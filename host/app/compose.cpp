@@ -31,8 +31,8 @@ std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode
   if (mode == ComposeMode::kProfile) composition.record_trace();
   composition.build_data();
   composition.build_validation();
-  composition.build_model();
   composition.build_precision();
+  composition.build_model();
   composition.build_optimizer();
   composition.open_store();
   composition.build_trainer();

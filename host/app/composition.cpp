@@ -10,6 +10,7 @@
 #include "host/events/receivers.hpp"
 #include "host/events/sink.hpp"
 #include "host/train/device.hpp"
+#include "host/train/precision_choice.hpp"
 #include "host/train/rng_state.hpp"
 #include "stc/version.hpp"
 
@@ -32,11 +33,6 @@ std::string checkpoint_directory(const Settings& settings) {
   const std::filesystem::path directory(settings.checkpoint.directory);
   if (directory.is_absolute()) return directory.string();
   return (std::filesystem::path(settings.run.output_dir) / directory).string();
-}
-
-std::string precision_plugin(const Settings& settings) {
-  // Without a plugin of its own name, the type that training.md's table resolves to decides.
-  return settings.precision.plugin.empty() ? "fp32" : settings.precision.plugin;
 }
 
 }  // namespace
@@ -178,6 +174,11 @@ void Composition::build_model() {
   const Settings& settings = run_.settings;
   run_.model = std::make_unique<Model>(spec(STC_KIND_MODEL, settings.model_name, "model"));
   run_.model->init(settings.run.seed);
+  const stc_device_info& device = run_.context.device;
+  const bool own_kernels = run_.model->has_own_kernels(device.type, plan_.compute_dtype);
+  if (const std::string text = emulation_warning(device, plan_, settings.model_name, own_kernels); !text.empty()) {
+    warn(text);
+  }
   if (!settings.gradient_checkpointing) return;
   std::string reason;
   if (!run_.model->set_gradient_checkpointing(true, reason)) {
@@ -187,9 +188,16 @@ void Composition::build_model() {
 
 void Composition::build_precision() {
   const Settings& settings = run_.settings;
-  run_.precision =
-      std::make_unique<Precision>(spec(STC_KIND_PRECISION, precision_plugin(settings), "precision"));
-  plan_ = run_.precision->resolve(run_.context.device, settings.precision.request);
+  // A mode that names a plugin of its own goes there as it is.
+  std::string plugin = settings.precision.plugin;
+  std::string request = settings.precision.request;
+  if (plugin.empty()) {
+    const PrecisionChoice choice = choose_precision(run_.context.device, request);
+    if (!choice.warning.empty()) warn(choice.warning);
+    plugin = request = choice.plugin;
+  }
+  run_.precision = std::make_unique<Precision>(spec(STC_KIND_PRECISION, plugin, "precision"));
+  plan_ = run_.precision->resolve(run_.context.device, request);
   run_.context.compute_dtype = plan_.compute_dtype;
   if (!plan_.warning.empty()) warn("precision: " + plan_.warning);
 }

@@ -23,8 +23,9 @@ class Composition {
   void build_data();
   /// The datasets of data.validation_path. They are read up to their first batch.
   void build_validation();
-  void build_model();
+  /// The compute type; before the model, which may ask for it.
   void build_precision();
+  void build_model();
   void build_optimizer();
   /// Takes the checkpoint folder, and finds what to resume from. Nothing is renamed before here.
   void open_store();

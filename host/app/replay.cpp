@@ -13,6 +13,7 @@
 #include "host/plugins/registry.hpp"
 #include "host/train/device.hpp"
 #include "host/train/gradient_pass.hpp"
+#include "host/train/precision_choice.hpp"
 #include "host/train/replay_record.hpp"
 #include "host/train/rng_state.hpp"
 #include "host/train/tensor_bridge.hpp"
@@ -34,10 +35,12 @@ struct Replay {
     context.config = &config;
     context.device = found.info;
     seed_generators(settings.run.seed);
-    precision = std::make_unique<Precision>(instance_spec(
-        registry, context, config, STC_KIND_PRECISION,
-        settings.precision.plugin.empty() ? "fp32" : settings.precision.plugin, "precision"));
-    plan = precision->resolve(context.device, settings.precision.request);
+    std::string plugin = settings.precision.plugin;
+    std::string request = settings.precision.request;
+    if (plugin.empty()) plugin = request = choose_precision(context.device, request).plugin;
+    precision = std::make_unique<Precision>(
+        instance_spec(registry, context, config, STC_KIND_PRECISION, plugin, "precision"));
+    plan = precision->resolve(context.device, request);
     context.compute_dtype = plan.compute_dtype;
     model = std::make_unique<Model>(
         instance_spec(registry, context, config, STC_KIND_MODEL, settings.model_name, "model"));

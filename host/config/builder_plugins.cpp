@@ -117,7 +117,8 @@ void ConfigBuilder::choose_data() {
 
 void ConfigBuilder::choose_precision() {
   std::string mode = peek_word("precision", "mode");
-  if (mode == "auto") return;
+  if (mode == "auto") mode = peek_word("precision", "dtype");
+  if (mode.empty()) return;  // the device decides, among plugins with their defaults
   bool decided_by_device = mode == "bf16" || mode == "fp16" || mode == "fp32";
   if (decided_by_device) {
     choose_if_found("precision", STC_KIND_PRECISION, mode);

@@ -175,6 +175,16 @@ TensorHandle Model::loss_and_grad(const stc_pass_info& info, const std::vector<N
   return loss;
 }
 
+bool Model::has_own_kernels(int32_t device_type, int32_t dtype) const {
+  const auto get_extension = plugin().plugin->get_extension;
+  if (get_extension == nullptr) return false;
+  return call("own_kernels", [&] {
+    const auto* own = static_cast<const stc_model_own_kernels*>(get_extension(STC_MODEL_OWN_KERNELS));
+    return own != nullptr && own->struct_size >= STC_SIZE_TO_END(stc_model_own_kernels, computes) &&
+           own->computes(device_type, dtype) != 0;
+  });
+}
+
 void Model::parameters_changed() {
   if (api<stc_model_api>().parameters_changed == nullptr) return;
   call("parameters_changed", [&] { api<stc_model_api>().parameters_changed(raw_); });

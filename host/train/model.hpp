@@ -70,6 +70,8 @@ class Model : public Instance {
   TensorHandle loss_and_grad(const stc_pass_info& info, const std::vector<NamedHandle>& inputs, ModelOutputs& aux,
                              std::string& reason);
   void parameters_changed();
+  /// The model computes `dtype` under autocast with kernels of its own.
+  bool has_own_kernels(int32_t device_type, int32_t dtype) const;
   /// False with a reason when the model cannot.
   bool set_gradient_checkpointing(bool enabled, std::string& reason);
   void set_training(bool training);

@@ -28,7 +28,7 @@ std::string describe_batches(const std::vector<std::shared_ptr<const Batch>>& ba
 }  // namespace
 
 /// Applies run.nan_policy to a window whose update has not been made. True: make it all the same.
-/// \throws NonFiniteError under `stop`, TrainError when too many were skipped in a row.
+/// \throws NonFiniteError under `stop`, and when too many were skipped in a row.
 bool Trainer::Impl::accept_non_finite(const Window& window, double loss) {
   const std::string what = std::isfinite(loss) ? "gradient norm" : "loss";
   const std::string batch = describe_batches(window.batches, window.micro_batches);
@@ -64,7 +64,7 @@ std::optional<std::string> Trainer::Impl::spoiled_weight() const {
 }
 
 /// Drops the window: step, schedule, moments and counters stay, its data are consumed.
-/// \throws TrainError beyond precision.max_skipped_steps in a row.
+/// \throws NonFiniteError beyond precision.max_skipped_steps in a row.
 void Trainer::Impl::skip_update(const std::string& reason) {
   step_begin = parts.loader->position();
   Event event("optimizer_step_skipped");
@@ -72,7 +72,7 @@ void Trainer::Impl::skip_update(const std::string& reason) {
   parts.events->emit(std::move(event));
   if (++skips_in_a_row <= settings.precision.max_skipped_steps) return;
   const bool overflow = reason == "grad_scaler_overflow";
-  throw TrainError((overflow ? "precision: " : "run.nan_policy: skip, but ") + std::to_string(skips_in_a_row) +
+  throw NonFiniteError((overflow ? "precision: " : "run.nan_policy: skip, but ") + std::to_string(skips_in_a_row) +
                        (overflow ? " updates in a row overflowed" : " updates in a row were not finite") +
                        ", precision.max_skipped_steps is " +
                        std::to_string(settings.precision.max_skipped_steps),

@@ -5,8 +5,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "host/encoding/hex.hpp"
+#include "host/errors/error.hpp"
 #include "host/services/services.hpp"
 #include "host/train/tensor_bridge.hpp"
+#include "stc/core/dtype.hpp"
 
 namespace stc::host {
 
@@ -57,6 +59,15 @@ Value StateCollector::bytes_as_value() const {
   return value;
 }
 
+Value StateCollector::as_value() const {
+  Value value = bytes_as_value();
+  for (const HostTensor& tensor : tensors_) {
+    const std::string_view data(static_cast<const char*>(tensor.data), tensor.bytes);
+    value[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data", to_hex(data)}};
+  }
+  return value;
+}
+
 struct StateProvider::Entry {
   std::string name;
   HostTensor host;
@@ -102,7 +113,34 @@ struct StateProviderSlots {
   }
 };
 
-StateProvider::StateProvider(const std::vector<HostTensor>& tensors, const Value& bytes) {
+namespace {
+
+/// A tensor of StateCollector::as_value.
+HostTensor tensor_from_value(const std::string& name, const Value& value) {
+  HostTensor tensor;
+  tensor.name = name;
+  try {
+    tensor.dtype = value.at("dtype").get<int>();
+    tensor.shape = value.at("shape").get<std::vector<int64_t>>();
+    auto data = std::make_shared<std::string>(from_hex(value.at("data").get<std::string>(), "state.json: " + name));
+    tensor.data = data->data();
+    tensor.bytes = data->size();
+    tensor.owner = std::move(data);
+  } catch (const nlohmann::json::exception& error) {
+    throw CheckpointError("state.json: " + name + ": " + error.what());
+  }
+  uint64_t bytes = dtype_size(tensor.dtype);
+  for (const int64_t size : tensor.shape) bytes *= static_cast<uint64_t>(size);
+  if (bytes == 0 || bytes != tensor.bytes) {
+    throw CheckpointError("state.json: " + name + ": " + std::to_string(tensor.bytes) + " bytes, its shape and type need " +
+                          std::to_string(bytes));
+  }
+  return tensor;
+}
+
+}  // namespace
+
+StateProvider::StateProvider(const std::vector<HostTensor>& tensors, const Value& small) {
   for (const HostTensor& tensor : tensors) {
     auto entry = std::make_unique<Entry>();
     entry->name = tensor.name;
@@ -110,11 +148,16 @@ StateProvider::StateProvider(const std::vector<HostTensor>& tensors, const Value
     entry->is_tensor = true;
     entries_.push_back(std::move(entry));
   }
-  if (bytes.is_object()) {
-    for (const auto& [name, text] : bytes.items()) {
+  if (small.is_object()) {
+    for (const auto& [name, value] : small.items()) {
       auto entry = std::make_unique<Entry>();
       entry->name = name;
-      entry->bytes = from_hex(text.get<std::string>(), "state.json: " + name);
+      entry->is_tensor = value.is_object();
+      if (entry->is_tensor) {
+        entry->host = tensor_from_value(name, value);
+      } else {
+        entry->bytes = from_hex(value.get<std::string>(), "state.json: " + name);
+      }
       entries_.push_back(std::move(entry));
     }
   }

@@ -21,6 +21,9 @@ class StateCollector {
   std::vector<HostTensor> take_tensors() { return std::move(tensors_); }
   /// Bytes by name, as hexadecimal text, for state.json.
   Value bytes_as_value() const;
+  /// Everything, for the small states that have no file of tensors: bytes as above, a tensor as an object of
+  /// dtype (STC_DTYPE_*), shape and hexadecimal data.
+  Value as_value() const;
 
  private:
   friend struct StateCollectorSlots;
@@ -32,8 +35,8 @@ class StateCollector {
 /// Gives a plugin what StateCollector kept. The tensors are borrowed.
 class StateProvider {
  public:
-  /// \throws CheckpointError when `bytes` is not what bytes_as_value made.
-  StateProvider(const std::vector<HostTensor>& tensors, const Value& bytes);
+  /// \throws CheckpointError when `small` is not what bytes_as_value or as_value made.
+  StateProvider(const std::vector<HostTensor>& tensors, const Value& small);
   ~StateProvider();
   StateProvider(const StateProvider&) = delete;
   StateProvider& operator=(const StateProvider&) = delete;

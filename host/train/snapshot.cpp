@@ -65,7 +65,7 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
   state["threads"] = parts.context->device.num_threads;
   state["device"] = parts.device_name;
   state["scheduler"] = {{"name", settings.scheduler.name}, {"completed", counters.step}};
-  state["precision"] = scaler.bytes_as_value();
+  state["precision"] = scaler.as_value();
   state["optimizer"] = optimizer.bytes_as_value();
   state["rng"] = {{"cpu", rng_state_to_hex(rng)}};
   state["data"] = to_value(position);

@@ -1,6 +1,7 @@
 /// \file
 /// The differentiable pieces of the model, in two forms that compute the same: composed of LibTorch's
-/// operators (any device, any precision), and own kernels with own backward for fp32 on the CPU.
+/// operators (any device, any precision), and own kernels with own backward on the CPU, in fp32 or with
+/// products of values rounded to bf16.
 ///
 /// Legend: B rows, T positions, N = B*T, C model width, H query heads, K key/value heads, G = H/K,
 /// D head size, F MLP width, V vocabulary.
@@ -52,8 +53,11 @@ class Functions {
   /// s = x + branch * masks; returns {s, norm(s)}.
   virtual std::pair<at::Tensor, at::Tensor> add_norm(const at::Tensor& x, const at::Tensor& branch,
                                                      const Dropout& mask1, const Dropout& mask2, Slice& weight) = 0;
-  /// x (N, cols) @ weight^T -> (N, rows).
+  /// x (N, cols) @ weight^T -> (N, rows). In bf16 of the own kernels the result is not rounded yet: the
+  /// function that reads it does.
   virtual at::Tensor linear(const at::Tensor& x, Slice& weight) = 0;
+  /// linear whose result leaves the model, rounded.
+  virtual at::Tensor logits(const at::Tensor& x, Slice& weight) { return linear(x, weight); }
   /// qkv (N, (H+2K)*D) -> causal attention with rotary positions, (N, H*D).
   virtual at::Tensor attention(const at::Tensor& qkv, const AttentionInfo& info) = 0;
   /// (N, 2F), gate then up -> silu(gate) * up (N, F).
@@ -70,9 +74,10 @@ class Functions {
 
 /// LibTorch's operators only.
 std::shared_ptr<Functions> make_composed_functions(std::shared_ptr<Parameters> parameters);
-/// Own kernels; all tensors are contiguous fp32 on the CPU. \param kernels outlives the functions.
-std::shared_ptr<Functions> make_cpu_functions(std::shared_ptr<Parameters> parameters, const Kernels& kernels,
-                                              Parallel parallel);
+/// Own kernels; all tensors are contiguous fp32 on the CPU. \param kernels outlives the functions. \param bf16
+/// what autocast to bf16 would hold in bf16 is rounded to it; products are summed in fp32.
+std::shared_ptr<Functions> make_cpu_functions(std::shared_ptr<Parameters> parameters, const KernelSet& kernels,
+                                              Parallel parallel, bool bf16);
 
 /// Mean cross-entropy of logits (N,V) by LibTorch's operators; rules of head_loss.
 at::Tensor cross_entropy_of(const at::Tensor& logits, const at::Tensor& labels);

@@ -1,4 +1,4 @@
-// The forward of fp32 on the CPU. Each function is one node of the graph (nodes_cpu.hpp holds their backward).
+// The forward on the CPU, in fp32 or with bf16 products. Each function is one node of the graph (nodes_cpu.hpp holds their backward).
 #include "nodes_cpu.hpp"
 
 namespace stc::reference_transformer {
@@ -8,8 +8,9 @@ using namespace cpu;
 
 class CpuFunctions final : public Functions {
  public:
-  CpuFunctions(std::shared_ptr<Parameters> parameters, const Kernels& kernels, Parallel parallel)
-      : Functions(parameters), shared_(new Shared{std::move(parameters), kernels, parallel}) {}
+  CpuFunctions(std::shared_ptr<Parameters> parameters, const KernelSet& kernels, Parallel parallel, bool bf16)
+      : Functions(parameters),
+        shared_(new Shared{std::move(parameters), bf16 ? kernels.bf16 : kernels.fp32, parallel, bf16}) {}
 
   void start(bool accumulate) override {
     if (!accumulate) parameters_->start_window();
@@ -42,21 +43,9 @@ class CpuFunctions final : public Functions {
     return run_norm(x, branch, mask1, mask2, weight);
   }
 
-  at::Tensor linear(const at::Tensor& x, Slice& weight) override {
-    at::Tensor y;
-    {
-      Raw raw;
-      y = at::mm(x, weight.transposed);
-    }
-    if (recording()) {
-      auto node = make_node<LinearNode>();
-      node->shared = shared_;
-      node->weight = &weight;
-      node->x = x;
-      record(y, node, x);
-    }
-    return y;
-  }
+  at::Tensor linear(const at::Tensor& x, Slice& weight) override { return product(x, weight, false); }
+
+  at::Tensor logits(const at::Tensor& x, Slice& weight) override { return product(x, weight, true); }
 
   at::Tensor attention(const at::Tensor& qkv, const AttentionInfo& info) override {
     const HeadShape& s = info.shape;
@@ -102,7 +91,8 @@ class CpuFunctions final : public Functions {
     at::Tensor logits = take_logits(n, vocab);
     {
       Raw raw;
-      at::mm_out(logits, x, weight.transposed);
+      refresh_bf16();
+      at::mm_out(logits, x, shared_->transposed(weight));
     }
     at::Tensor losses = at::empty({n}, at::kDouble);
     const auto* label = labels.const_data_ptr<int64_t>();
@@ -130,6 +120,38 @@ class CpuFunctions final : public Functions {
   }
 
  private:
+  /// `outside`: the result goes to operators, which do not round what they read.
+  at::Tensor product(const at::Tensor& x, Slice& weight, bool outside) {
+    at::Tensor y;
+    {
+      Raw raw;
+      refresh_bf16();
+      y = at::mm(x, shared_->transposed(weight));
+      if (outside && shared_->bf16) shared_->round(y);
+    }
+    if (recording()) {
+      auto node = make_node<LinearNode>();
+      node->shared = shared_;
+      node->weight = &weight;
+      node->x = x;
+      node->from_outside = outside;
+      record(y, node, x);
+    }
+    return y;
+  }
+
+  /// Once after each change of the weights.
+  void refresh_bf16() {
+    if (!shared_->bf16) return;
+    Parameters& all = *parameters_;
+    if (!all.bf16_values.defined()) all.allocate_bf16();
+    if (!all.bf16_stale) return;
+    shared_->parallel(all.values.numel(), grain(1), [&](int64_t begin, int64_t end) {
+      shared_->kernels.round_bf16(data(all.values), out(all.bf16_values), begin, end);
+    });
+    all.bf16_stale = false;
+  }
+
   template <class NodePtr>
   static void record(const at::Tensor& y, const NodePtr& node, const at::Tensor& x) {
     node->set_next_edges(torch::autograd::collect_next_edges(x));
@@ -182,9 +204,9 @@ class CpuFunctions final : public Functions {
 
 }  // namespace
 
-std::shared_ptr<Functions> make_cpu_functions(std::shared_ptr<Parameters> parameters, const Kernels& kernels,
-                                              Parallel parallel) {
-  return std::make_shared<CpuFunctions>(std::move(parameters), kernels, parallel);
+std::shared_ptr<Functions> make_cpu_functions(std::shared_ptr<Parameters> parameters, const KernelSet& kernels,
+                                              Parallel parallel, bool bf16) {
+  return std::make_shared<CpuFunctions>(std::move(parameters), kernels, parallel, bf16);
 }
 
 }  // namespace stc::reference_transformer

@@ -85,7 +85,7 @@ at::Tensor Transformer::generate_step(Cache& cache, const at::Tensor& ids) {
                                                 std::to_string(cache.max_length));
   }
   const at::Tensor input = checked_ids(ids, config_.vocab_size, device_);
-  Functions& f = *functions();
+  Functions& f = *generating_functions();
   const Attend attend = [&](const at::Tensor& qkv, size_t index) { return attend_cached(qkv, cache, index, t); };
   Activations state{f.embed(input.view({-1}), Dropout{}), at::Tensor()};
   for (size_t i = 0; i < parameters_->blocks.size(); ++i) state = block(f, i, Sites{}, attend, state);

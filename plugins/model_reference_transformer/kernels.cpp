@@ -5,18 +5,18 @@
 namespace stc::reference_transformer {
 
 namespace baseline {
-extern const Kernels kKernels;
+extern const KernelSet kKernels;
 }
 #if defined(__x86_64__)
 namespace avx2 {
-extern const Kernels kKernels;
+extern const KernelSet kKernels;
 }
 namespace avx512 {
-extern const Kernels kKernels;
+extern const KernelSet kKernels;
 }
 #endif
 
-const Kernels* cpu_kernels(const char* name) {
+const KernelSet* cpu_kernels(const char* name) {
   if (std::strcmp(name, "baseline") == 0) return &baseline::kKernels;
 #if defined(__x86_64__)
   if (std::strcmp(name, "avx2") == 0 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
@@ -30,10 +30,10 @@ const Kernels* cpu_kernels(const char* name) {
   return nullptr;
 }
 
-const Kernels& cpu_kernels() {
-  static const Kernels* const best = [] {
+const KernelSet& cpu_kernels() {
+  static const KernelSet* const best = [] {
     for (const char* name : {"avx512", "avx2"}) {
-      if (const Kernels* kernels = cpu_kernels(name)) return kernels;
+      if (const KernelSet* kernels = cpu_kernels(name)) return kernels;
     }
     return cpu_kernels("baseline");
   }();

@@ -1,6 +1,11 @@
 /// \file
-/// CPU kernels, fp32, over a range of rows; the caller splits the rows between threads. One set for
+/// CPU kernels over fp32 arrays, over a range of rows; the caller splits the rows between threads. One set for
 /// each instruction set, chosen once per process. Results do not depend on how rows are split.
+///
+/// Each exists in two forms. The bf16 form rounds to bf16 whatever autocast holds in bf16, and keeps it in fp32:
+/// what a matrix product or the attention gives is rounded where it is read, what goes into one where it
+/// is written, and every step between two of them that autocast runs in bf16. The residual stream, the
+/// norms and the loss are fp32 in both.
 ///
 /// Legend: N rows = B*T, C model width, H query heads, K key/value heads, G = H/K, D head size,
 /// F MLP width, V vocabulary. Everything is dense and row-major unless strides are given.
@@ -79,11 +84,19 @@ struct Kernels {
   /// logits become the gradient of the sum of losses over logits: softmax - onehot, zero where ignored.
   void (*cross_entropy)(float* logits, const int64_t* labels, double* losses, int64_t V, bool replace, int64_t begin,
                         int64_t end);
+  /// to = the nearest bf16 of each element, [begin, end); to may be from.
+  void (*round_bf16)(const float* from, float* to, int64_t begin, int64_t end);
+};
+
+/// The kernels of one instruction set.
+struct KernelSet {
+  Kernels fp32;
+  Kernels bf16;
 };
 
 /// The fastest set that this processor runs.
-const Kernels& cpu_kernels();
+const KernelSet& cpu_kernels();
 /// By name: "baseline", "avx2", "avx512"; null when unknown or not supported here.
-const Kernels* cpu_kernels(const char* name);
+const KernelSet* cpu_kernels(const char* name);
 
 }  // namespace stc::reference_transformer

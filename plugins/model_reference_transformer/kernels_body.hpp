@@ -2,7 +2,8 @@
 // STC_KERNELS_ISA; the loops are written so that the compiler vectorizes them without relaxed
 // arithmetic: sums run over kLanes independent lanes, in the same order on every instruction set.
 // Only built-in types are used, so that no shared inline function is emitted with a special
-// instruction set.
+// instruction set. Template argument kBf16: values are rounded to bf16 where autocast would hold them
+// in bf16 (kernels.hpp); without it the arithmetic is untouched.
 #include "kernels.hpp"
 
 namespace stc::reference_transformer::STC_KERNELS_ISA {
@@ -22,6 +23,22 @@ STC_INLINE float sum_lanes(const float* lanes) {
 }
 
 STC_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
+
+/// The nearest bf16, ties to even; beyond its largest value infinity. NaN stays NaN.
+STC_INLINE float to_bf16(float x) {
+  const auto bits = __builtin_bit_cast(uint32_t, x);
+  const uint32_t nearest = (bits + 0x7FFFU + ((bits >> 16) & 1U)) & 0xFFFF0000U;
+  return x != x ? x : __builtin_bit_cast(float, nearest);
+}
+
+template <bool kBf16>
+STC_INLINE float rounded(float x) {
+  return kBf16 ? to_bf16(x) : x;
+}
+
+void round_bf16(const float* from, float* to, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) to[i] = to_bf16(from[i]);
+}
 
 /// e^x for x <= 88: Cody-Waite reduction and the polynomial of Cephes' expf (relative error below
 /// 2e-7); below -87 the result is about 1e-38 instead of 0. NaN stays NaN.
@@ -73,11 +90,16 @@ void scatter_add(float* table_grad, const int64_t* ids, const float* grad, int64
   }
 }
 
-STC_INLINE float masks(Dropout mask1, Dropout mask2, int64_t element) {
+/// x times both masks.
+template <bool kBf16>
+STC_INLINE float masked(float x, Dropout mask1, Dropout mask2, int64_t element) {
   const auto e = static_cast<uint64_t>(element);
-  return (mask1.active() ? mask1.factor(e) : 1.0F) * (mask2.active() ? mask2.factor(e) : 1.0F);
+  const float factor1 = mask1.active() ? mask1.factor(e) : 1.0F;
+  const float factor2 = mask2.active() ? mask2.factor(e) : 1.0F;
+  return kBf16 ? to_bf16(to_bf16(x * factor1) * factor2) : x * (factor1 * factor2);
 }
 
+template <bool kBf16>
 void add_rms_norm(const float* x, const float* branch, const float* weight, float* sum, float* normed, float* rstd,
                   int64_t C, Dropout mask1, Dropout mask2, int64_t begin, int64_t end) {
   const bool dropped = mask1.active() || mask2.active();
@@ -87,9 +109,11 @@ void add_rms_norm(const float* x, const float* branch, const float* weight, floa
       const float* add = branch + i * C;
       float* to = sum + i * C;
       if (dropped) {
-        for (int64_t c = 0; c < C; ++c) to[c] = row[c] + add[c] * masks(mask1, mask2, i * C + c);
+        for (int64_t c = 0; c < C; ++c) {
+          to[c] = row[c] + masked<kBf16>(rounded<kBf16>(add[c]), mask1, mask2, i * C + c);
+        }
       } else {
-        for (int64_t c = 0; c < C; ++c) to[c] = row[c] + add[c];
+        for (int64_t c = 0; c < C; ++c) to[c] = row[c] + rounded<kBf16>(add[c]);
       }
       row = to;
     }
@@ -102,10 +126,11 @@ void add_rms_norm(const float* x, const float* branch, const float* weight, floa
     const float inverse = 1.0F / square_root(sum_lanes(lanes) / static_cast<float>(C) + kEpsilon);
     rstd[i] = inverse;
     float* out = normed + i * C;
-    for (c = 0; c < C; ++c) out[c] = row[c] * inverse * weight[c];
+    for (c = 0; c < C; ++c) out[c] = rounded<kBf16>(row[c] * inverse * weight[c]);
   }
 }
 
+template <bool kBf16>
 void add_rms_norm_backward(const float* d_normed, const float* d_sum, const float* sum, const float* weight,
                            const float* rstd, float* dx, float* d_branch, float* d_weight, int64_t C, Dropout mask1,
                            Dropout mask2, int64_t begin, int64_t end) {
@@ -116,32 +141,49 @@ void add_rms_norm_backward(const float* d_normed, const float* d_sum, const floa
     float lanes[kLanes] = {};
     int64_t c = 0;
     for (; c + kLanes <= C; c += kLanes) {
-      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += g[c + l] * weight[c + l] * row[c + l];
+      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += rounded<kBf16>(g[c + l]) * weight[c + l] * row[c + l];
     }
-    for (int64_t l = 0; c < C; ++c, ++l) lanes[l] += g[c] * weight[c] * row[c];
+    for (int64_t l = 0; c < C; ++c, ++l) lanes[l] += rounded<kBf16>(g[c]) * weight[c] * row[c];
     const float r = rstd[i];
     const float mean = sum_lanes(lanes) / static_cast<float>(C) * r * r * r;
-    for (c = 0; c < C; ++c) d_weight[c] += g[c] * row[c] * r;
+    for (c = 0; c < C; ++c) d_weight[c] += rounded<kBf16>(g[c]) * row[c] * r;
     if (d_sum != nullptr) {
       const float* direct = d_sum + i * C;
-      for (c = 0; c < C; ++c) to[c] = direct[c] + (g[c] * weight[c] * r - row[c] * mean);
+      for (c = 0; c < C; ++c) to[c] = direct[c] + (rounded<kBf16>(g[c]) * weight[c] * r - row[c] * mean);
     } else {
-      for (c = 0; c < C; ++c) to[c] = g[c] * weight[c] * r - row[c] * mean;
+      for (c = 0; c < C; ++c) to[c] = rounded<kBf16>(g[c]) * weight[c] * r - row[c] * mean;
     }
     if (d_branch != nullptr) {
       float* out = d_branch + i * C;
-      for (c = 0; c < C; ++c) out[c] = to[c] * masks(mask1, mask2, i * C + c);
+      if (mask1.active() || mask2.active()) {
+        for (c = 0; c < C; ++c) out[c] = masked<kBf16>(rounded<kBf16>(to[c]), mask2, mask1, i * C + c);
+      } else {
+        for (c = 0; c < C; ++c) out[c] = rounded<kBf16>(to[c]);
+      }
     }
   }
 }
 
+template <bool kBf16>
 STC_INLINE void rotate(const float* x, const float* cos, const float* sin, float* out, int64_t half) {
+  if (!kBf16) {
+    for (int64_t j = 0; j < half; ++j) {
+      out[j] = x[j] * cos[j] - x[j + half] * sin[j];
+      out[j + half] = x[j + half] * cos[j] + x[j] * sin[j];
+    }
+    return;
+  }
   for (int64_t j = 0; j < half; ++j) {
-    out[j] = x[j] * cos[j] - x[j + half] * sin[j];
-    out[j + half] = x[j + half] * cos[j] + x[j] * sin[j];
+    const float low = to_bf16(x[j]);
+    const float high = to_bf16(x[j + half]);
+    const float c = to_bf16(cos[j]);
+    const float s = to_bf16(sin[j]);
+    out[j] = to_bf16(to_bf16(low * c) - to_bf16(high * s));
+    out[j + half] = to_bf16(to_bf16(high * c) + to_bf16(low * s));
   }
 }
 
+template <bool kBf16>
 void split_heads(const float* qkv, const float* cos, const float* sin, float* q, float* k, float* v, HeadShape shape,
                  int64_t begin, int64_t end) {
   const int64_t D = shape.head_dim;
@@ -154,23 +196,31 @@ void split_heads(const float* qkv, const float* cos, const float* sin, float* q,
     const float* row = qkv + i * shape.qkv_dim();
     const float* c = cos + t * (D / 2);
     const float* s = sin + t * (D / 2);
-    for (int64_t h = 0; h < H; ++h) rotate(row + h * D, c, s, q + ((b * H + h) * T + t) * D, D / 2);
+    for (int64_t h = 0; h < H; ++h) rotate<kBf16>(row + h * D, c, s, q + ((b * H + h) * T + t) * D, D / 2);
     row += H * D;
-    for (int64_t h = 0; h < K; ++h) rotate(row + h * D, c, s, k + ((b * K + h) * T + t) * D, D / 2);
+    for (int64_t h = 0; h < K; ++h) rotate<kBf16>(row + h * D, c, s, k + ((b * K + h) * T + t) * D, D / 2);
     row += K * D;
     for (int64_t h = 0; h < K; ++h) {
       float* to = v + ((b * K + h) * T + t) * D;
-      for (int64_t j = 0; j < D; ++j) to[j] = row[h * D + j];
+      for (int64_t j = 0; j < D; ++j) to[j] = rounded<kBf16>(row[h * D + j]);
     }
   }
 }
 
+template <bool kBf16>
 STC_INLINE void rotate_back(const float* g, const float* cos, const float* sin, float* out, int64_t half) {
   for (int64_t j = 0; j < half; ++j) {
-    const float low = g[j];
-    const float high = g[j + half];
-    out[j] = low * cos[j] + high * sin[j];
-    out[j + half] = high * cos[j] - low * sin[j];
+    const float low = rounded<kBf16>(g[j]);
+    const float high = rounded<kBf16>(g[j + half]);
+    if (kBf16) {
+      const float c = to_bf16(cos[j]);
+      const float s = to_bf16(sin[j]);
+      out[j] = to_bf16(to_bf16(low * c) + to_bf16(high * s));
+      out[j + half] = to_bf16(to_bf16(high * c) - to_bf16(low * s));
+    } else {
+      out[j] = low * cos[j] + high * sin[j];
+      out[j + half] = high * cos[j] - low * sin[j];
+    }
   }
 }
 
@@ -181,6 +231,7 @@ STC_INLINE void sum_copies(const float* from, int64_t stride, int64_t copies, fl
   }
 }
 
+template <bool kBf16>
 void split_heads_backward(const float* dq, HeadStrides q_strides, const float* dk, const float* dv,
                           HeadStrides kv_strides, const float* cos, const float* sin, float* d_qkv, HeadShape shape,
                           int64_t kv_copies, int64_t begin, int64_t end) {
@@ -195,18 +246,21 @@ void split_heads_backward(const float* dq, HeadStrides q_strides, const float* d
     const float* s = sin + t * (D / 2);
     for (int64_t h = 0; h < K * G; ++h) {
       const float* from = dq + (b * K + h / G) * q_strides.batch + (h % G) * q_strides.group + t * q_strides.time;
-      rotate_back(from, c, s, row + h * D, D / 2);
+      rotate_back<kBf16>(from, c, s, row + h * D, D / 2);
     }
     for (int64_t h = 0; h < K; ++h) {
       const int64_t offset = (b * K + h) * kv_strides.batch + t * kv_strides.time;
       float* to_k = row + (K * G + h) * D;
       sum_copies(dk + offset, kv_strides.group, kv_copies, to_k, D);
-      rotate_back(to_k, c, s, to_k, D / 2);
-      sum_copies(dv + offset, kv_strides.group, kv_copies, row + (K * G + K + h) * D, D);
+      rotate_back<kBf16>(to_k, c, s, to_k, D / 2);
+      float* to_v = row + (K * G + K + h) * D;
+      sum_copies(dv + offset, kv_strides.group, kv_copies, to_v, D);
+      for (int64_t j = 0; kBf16 && j < D; ++j) to_v[j] = to_bf16(to_v[j]);
     }
   }
 }
 
+template <bool kBf16>
 void merge_heads(const float* heads, HeadStrides strides, float* merged, HeadShape shape, int64_t begin,
                  int64_t end) {
   const int64_t D = shape.head_dim;
@@ -217,11 +271,12 @@ void merge_heads(const float* heads, HeadStrides strides, float* merged, HeadSha
     for (int64_t h = 0; h < shape.heads(); ++h) {
       const float* from = heads + (b * shape.kv_heads + h / shape.group) * strides.batch +
                           (h % shape.group) * strides.group + t * strides.time;
-      for (int64_t j = 0; j < D; ++j) to[h * D + j] = from[j];
+      for (int64_t j = 0; j < D; ++j) to[h * D + j] = rounded<kBf16>(from[j]);
     }
   }
 }
 
+template <bool kBf16>
 void unmerge_heads(const float* merged, float* heads, HeadStrides strides, HeadShape shape, int64_t begin,
                    int64_t end) {
   const int64_t D = shape.head_dim;
@@ -232,7 +287,7 @@ void unmerge_heads(const float* merged, float* heads, HeadStrides strides, HeadS
     for (int64_t h = 0; h < shape.heads(); ++h) {
       float* to = heads + (b * shape.kv_heads + h / shape.group) * strides.batch + (h % shape.group) * strides.group +
                   t * strides.time;
-      for (int64_t j = 0; j < D; ++j) to[j] = from[h * D + j];
+      for (int64_t j = 0; j < D; ++j) to[j] = rounded<kBf16>(from[h * D + j]);
     }
   }
 }
@@ -277,6 +332,7 @@ STC_INLINE float exp_sum(const float* x, float* to, int64_t n, float scale, floa
   return sum_lanes(lanes);
 }
 
+template <bool kBf16>
 void causal_softmax(float* scores, float* dropped, const bool* mask, float scale, HeadShape shape, Dropout dropout,
                     int64_t begin, int64_t end) {
   constexpr float kHidden = -3.0e38F;
@@ -305,10 +361,13 @@ void causal_softmax(float* scores, float* dropped, const bool* mask, float scale
     const float inverse = 1.0F / total;
     for (int64_t j = 0; j < visible; ++j) row[j] *= inverse;
     for (int64_t j = visible; j < T; ++j) row[j] = 0.0F;
-    for (int64_t j = 0; j < T; ++j) out[j] = row[j] * dropout.factor(static_cast<uint64_t>(r * T + j));
+    for (int64_t j = 0; j < T; ++j) {
+      out[j] = rounded<kBf16>(row[j] * dropout.factor(static_cast<uint64_t>(r * T + j)));
+    }
   }
 }
 
+template <bool kBf16>
 void causal_softmax_backward(const float* probabilities, float* d_probabilities, float scale, HeadShape shape,
                              Dropout dropout, int64_t begin, int64_t end) {
   const int64_t T = shape.time;
@@ -323,23 +382,31 @@ void causal_softmax_backward(const float* probabilities, float* d_probabilities,
     }
     for (int64_t l = 0; j < T; ++j, ++l) lanes[l] += g[j] * p[j];
     const float dot = sum_lanes(lanes);
-    for (j = 0; j < T; ++j) g[j] = scale * p[j] * (g[j] - dot);
+    for (j = 0; j < T; ++j) g[j] = rounded<kBf16>(scale * p[j] * (g[j] - dot));
   }
 }
 
+template <bool kBf16>
 void apply_mask(const float* x, float* out, int64_t T, Dropout dropout, int64_t begin, int64_t end) {
-  for (int64_t i = begin * T; i < end * T; ++i) out[i] = x[i] * dropout.factor(static_cast<uint64_t>(i));
+  for (int64_t i = begin * T; i < end * T; ++i) {
+    out[i] = rounded<kBf16>(x[i] * dropout.factor(static_cast<uint64_t>(i)));
+  }
 }
 
+template <bool kBf16>
 void swiglu(const float* gate_up, float* out, int64_t F, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     const float* gate = gate_up + i * 2 * F;
     const float* up = gate + F;
     float* to = out + i * F;
-    for (int64_t f = 0; f < F; ++f) to[f] = gate[f] * sigmoid(gate[f]) * up[f];
+    for (int64_t f = 0; f < F; ++f) {
+      const float g = rounded<kBf16>(gate[f]);
+      to[f] = rounded<kBf16>(rounded<kBf16>(g * sigmoid(g)) * rounded<kBf16>(up[f]));
+    }
   }
 }
 
+template <bool kBf16>
 void swiglu_backward(const float* d_out, const float* gate_up, float* d_gate_up, int64_t F, int64_t begin,
                      int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
@@ -349,13 +416,21 @@ void swiglu_backward(const float* d_out, const float* gate_up, float* d_gate_up,
     float* d_gate = d_gate_up + i * 2 * F;
     float* d_up = d_gate + F;
     for (int64_t f = 0; f < F; ++f) {
-      const float s = sigmoid(gate[f]);
-      d_up[f] = g[f] * gate[f] * s;
-      d_gate[f] = g[f] * up[f] * s * (1.0F + gate[f] * (1.0F - s));
+      const float d = rounded<kBf16>(g[f]);
+      const float x = rounded<kBf16>(gate[f]);
+      const float s = sigmoid(x);
+      if (kBf16) {
+        d_up[f] = to_bf16(d * to_bf16(x * s));
+        d_gate[f] = to_bf16(to_bf16(d * to_bf16(up[f])) * s * (1.0F + x * (1.0F - s)));
+      } else {
+        d_up[f] = d * x * s;
+        d_gate[f] = d * up[f] * s * (1.0F + x * (1.0F - s));
+      }
     }
   }
 }
 
+template <bool kBf16>
 void cross_entropy(float* logits, const int64_t* labels, double* losses, int64_t V, bool replace, int64_t begin,
                    int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
@@ -366,6 +441,7 @@ void cross_entropy(float* logits, const int64_t* labels, double* losses, int64_t
       for (int64_t j = 0; replace && j < V; ++j) row[j] = 0.0F;
       continue;
     }
+    if (kBf16) round_bf16(row, row, 0, V);
     const float top = max_of(row, V);
     const float own = row[label];
     const float total = exp_sum(row, replace ? row : nullptr, V, 1.0F, top);
@@ -374,26 +450,33 @@ void cross_entropy(float* logits, const int64_t* labels, double* losses, int64_t
       const float inverse = 1.0F / total;
       for (int64_t j = 0; j < V; ++j) row[j] *= inverse;
       row[label] -= 1.0F;
+      if (kBf16) round_bf16(row, row, 0, V);
     }
   }
 }
 
 }  // namespace
 
-extern const Kernels kKernels;
-const Kernels kKernels = {gather,
-                          scatter_add,
-                          add_rms_norm,
-                          add_rms_norm_backward,
-                          split_heads,
-                          split_heads_backward,
-                          merge_heads,
-                          unmerge_heads,
-                          causal_softmax,
-                          causal_softmax_backward,
-                          apply_mask,
-                          swiglu,
-                          swiglu_backward,
-                          cross_entropy};
+template <bool kBf16>
+constexpr Kernels make_kernels() {
+  return {gather,
+          scatter_add,
+          add_rms_norm<kBf16>,
+          add_rms_norm_backward<kBf16>,
+          split_heads<kBf16>,
+          split_heads_backward<kBf16>,
+          merge_heads<kBf16>,
+          unmerge_heads<kBf16>,
+          causal_softmax<kBf16>,
+          causal_softmax_backward<kBf16>,
+          apply_mask<kBf16>,
+          swiglu<kBf16>,
+          swiglu_backward<kBf16>,
+          cross_entropy<kBf16>,
+          round_bf16};
+}
+
+extern const KernelSet kKernels;
+const KernelSet kKernels = {make_kernels<false>(), make_kernels<true>()};
 
 }  // namespace stc::reference_transformer::STC_KERNELS_ISA

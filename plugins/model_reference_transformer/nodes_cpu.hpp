@@ -1,7 +1,8 @@
 /// \file
 /// Nodes of the CPU implementation: what each function of functions_cpu.cpp saved, and its backward.
 /// Weights are no inputs of the graph; their gradients are written straight into the packed buffer (beta 0 for
-/// the first write of a window, 1 after), so that no zeroing and no second pass over them is needed.
+/// the first write of a window, 1 after), so that no zeroing and no second pass over them is needed. They
+/// are summed in fp32 in both forms of the kernels.
 /// Private to functions_cpu.cpp.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/bmm.h>
+#include <ATen/ops/clone.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/where.h>
@@ -39,8 +41,12 @@ auto make_node() {
   }
 }
 
-/// Inside, operators neither record nor look for autograd.
-using Raw = at::AutoDispatchBelowADInplaceOrView;
+/// Inside, operators neither record nor look for autograd, and autocast does not touch their inputs.
+class Raw {
+ private:
+  at::AutoDispatchBelowADInplaceOrView below_autograd_;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast_{c10::autocast_dispatch_keyset};
+};
 
 inline bool recording() { return at::GradMode::is_enabled(); }
 
@@ -57,6 +63,15 @@ struct Shared {
   std::shared_ptr<Parameters> parameters;
   const Kernels& kernels;
   Parallel parallel;
+  bool bf16 = false;  // products multiply what is rounded to bf16
+
+  /// The weight as products use it.
+  const at::Tensor& matrix(const Slice& weight) const { return bf16 ? weight.bf16 : weight.value; }
+  const at::Tensor& transposed(const Slice& weight) const { return bf16 ? weight.bf16_transposed : weight.transposed; }
+  /// Rounds each element to bf16, in place.
+  void round(at::Tensor& x) const {
+    parallel(x.numel(), grain(1), [&](int64_t begin, int64_t end) { kernels.round_bf16(data(x), out(x), begin, end); });
+  }
 };
 using SharedPtr = std::shared_ptr<const Shared>;
 
@@ -110,8 +125,9 @@ struct NormNode final : Node {
     const int64_t n = g.size(0);
     const int64_t c = g.size(1);
     at::Tensor dx = empty_rows(n, c);
-    const bool dropped = mask1.active() || mask2.active();
-    at::Tensor d_branch = dropped ? empty_rows(n, c) : at::Tensor();
+    // The branch is a product's result: in bf16 its gradient is rounded, which that of the sum is not.
+    const bool own_branch = with_branch && (shared->bf16 || mask1.active() || mask2.active());
+    at::Tensor d_branch = own_branch ? empty_rows(n, c) : at::Tensor();
     // Chunks of rows do not depend on the threads, so that the sum over rows has one order.
     const int64_t chunk = std::max<int64_t>(16, (n + 15) / 16);
     const int64_t chunks = (n + chunk - 1) / chunk;
@@ -120,7 +136,7 @@ struct NormNode final : Node {
       for (int64_t i = begin; i < end; ++i) {
         shared->kernels.add_rms_norm_backward(
             data(g), direct.defined() ? data(direct) : nullptr, data(sum), data(weight->value), data(rstd), out(dx),
-            dropped ? out(d_branch) : nullptr, out(partial) + i * c, c, mask1, mask2, i * chunk,
+            own_branch ? out(d_branch) : nullptr, out(partial) + i * c, c, mask1, mask2, i * chunk,
             std::min(n, (i + 1) * chunk));
       }
     });
@@ -132,7 +148,7 @@ struct NormNode final : Node {
       for (int64_t j = 0; j < c; ++j) total[j] += from[j];
     }
     if (!with_branch) return {dx};
-    return {dx, dropped ? d_branch : dx};
+    return {dx, own_branch ? d_branch : dx};
   }
 
  private:
@@ -141,7 +157,7 @@ struct NormNode final : Node {
     if (!d_sum.defined()) return variable_list(2);
     Raw raw;
     const at::Tensor g = d_sum.contiguous();
-    if (!mask1.active() && !mask2.active()) return {g, g};
+    if (!shared->bf16 && !mask1.active() && !mask2.active()) return {g, g};
     at::Tensor d_branch = at::empty_like(g);
     float* to = out(d_branch);
     const float* from = data(g);
@@ -149,6 +165,7 @@ struct NormNode final : Node {
       const auto e = static_cast<uint64_t>(i);
       to[i] = from[i] * (mask1.active() ? mask1.factor(e) : 1.0F) * (mask2.active() ? mask2.factor(e) : 1.0F);
     }
+    if (shared->bf16) shared->round(d_branch);
     return {g, d_branch};
   }
 };
@@ -156,16 +173,21 @@ struct NormNode final : Node {
 struct LinearNode final : Node {
   SharedPtr shared;
   Slice* weight = nullptr;
-  at::Tensor x;  // (N, cols)
+  at::Tensor x;             // (N, cols)
+  bool from_outside = false;  // the gradient comes from operators that do not round it
 
   std::string name() const override { return "stc::Linear"; }
   void release_variables() override { x.reset(); }
   variable_list apply(variable_list&& grads) override {
     if (!grads[0].defined()) return variable_list(1);
     Raw raw;
-    const at::Tensor& g = grads[0];
+    at::Tensor g = grads[0];
+    if (from_outside && shared->bf16) {
+      g = g.contiguous().clone();
+      shared->round(g);
+    }
     add_weight_gradient(*weight, g, x, 1.0);
-    return {at::mm(g, weight->value)};
+    return {at::mm(g, shared->matrix(*weight))};
   }
 };
 
@@ -328,7 +350,7 @@ struct HeadLossNode final : Node {
     const double scale = valid == 0 ? 0.0 : grads[0].item<double>() / static_cast<double>(valid);
     add_weight_gradient(*weight, d_logits, x, scale);
     at::Tensor dx = empty_rows(x.size(0), x.size(1));
-    dx.addmm_(d_logits, weight->value, 0.0, scale);
+    dx.addmm_(d_logits, shared->matrix(*weight), 0.0, scale);
     return {dx};
   }
 };

@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <utility>
@@ -110,6 +111,7 @@ Parameters::Parameters(const Config& config, at::Device device)
 
 void Parameters::init(uint64_t seed) {
   at::NoGradGuard no_grad;
+  bf16_stale = true;
   for (Leaf& leaf : leaves) {
     if (leaf.role == STC_ROLE_NORM) {
       leaf.value.fill_(1.0);
@@ -132,6 +134,18 @@ void Parameters::visit_slices(Visit&& visit) {
   }
   visit(ln_f);
   if (!tied_) visit(head_);
+}
+
+void Parameters::allocate_bf16() {
+  at::NoGradGuard no_grad;
+  bf16_values = at::empty_like(values);
+  bf16_stale = true;
+  visit_slices([this](Slice& slice) {
+    if (slice.value.dim() != 2) return;
+    const at::Tensor flat = bf16_values.narrow(0, slice.value.storage_offset(), slice.value.numel());
+    slice.bf16 = flat.view(slice.value.sizes());
+    slice.bf16_transposed = slice.bf16.t();
+  });
 }
 
 void Parameters::start_window() {

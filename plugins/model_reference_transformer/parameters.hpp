@@ -21,6 +21,8 @@ namespace stc::reference_transformer {
 struct Slice {
   at::Tensor value;                // (rows, cols) or (C); records no gradient
   at::Tensor transposed;           // view of value, (cols, rows); matrices only
+  at::Tensor bf16;                 // value rounded to bf16, kept in fp32; matrices, after allocate_bf16
+  at::Tensor bf16_transposed;
   at::Tensor grad;                 // same shape as value
   std::vector<at::Tensor> leaves;  // the named tensors whose rows value holds, in order
   bool stale = true;               // grad holds an earlier window: the next write replaces it
@@ -62,6 +64,12 @@ class Parameters {
   Slice& head() { return tied_ ? wte : head_; }
   at::Tensor values;         // all weights, flat; slices start at multiples of 64 bytes
   at::Tensor gradients;      // all gradients, flat, same offsets
+
+  /// The weights rounded to bf16, same offsets: the factors of products in bf16. Undefined until
+  /// allocate_bf16; whoever multiplies refreshes it while it is stale.
+  at::Tensor bf16_values;
+  bool bf16_stale = true;
+  void allocate_bf16();
 
   /// Draws weights from normal(0, 0.02), each from its own stream of (seed, name); norms are ones.
   void init(uint64_t seed);

@@ -85,6 +85,10 @@ class ReferenceTransformer {
 
   at::Tensor gradient(size_t index) { return model_.gradient(index); }
 
+  static bool own_kernels(int32_t device_type, int32_t dtype) {
+    return device_type == STC_DEVICE_CPU && dtype == STC_DTYPE_BFLOAT16;
+  }
+
   exact::Outputs forward(const exact::Pass& pass, const exact::Inputs& inputs) {
     const at::Tensor* ids = inputs.find("input_ids");
     if (ids == nullptr) ids = inputs.find("inputs");
@@ -101,6 +105,7 @@ class ReferenceTransformer {
     return out;
   }
 
+  void parameters_changed() { model_.parameters_changed(); }
   void set_gradient_checkpointing(bool enabled) { model_.set_gradient_checkpointing(enabled); }
   std::vector<std::pair<std::string, int64_t>> dimensions() { return model_.dimensions(); }
 

@@ -1,7 +1,7 @@
 #include "transformer.hpp"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <tuple>
 
@@ -15,15 +15,21 @@ Transformer::Transformer(const Config& config, Options options) : config_(config
   parameters_ = std::make_shared<Parameters>(config_, device_);
   composed_ = make_composed_functions(parameters_);
   if (device_.is_cpu() && !options.composed) {
-    cpu_ = make_cpu_functions(parameters_, options.kernels != nullptr ? *options.kernels : cpu_kernels(),
-                              options.parallel);
+    const KernelSet& kernels = options.kernels != nullptr ? *options.kernels : cpu_kernels();
+    cpu_ = make_cpu_functions(parameters_, kernels, options.parallel, /*bf16=*/false);
+    bf16_ = make_cpu_functions(parameters_, kernels, options.parallel, /*bf16=*/true);
   }
   rope_ = make_rope(config_.block_size, config_.head_dim(), config_.rope_base, device_);
 }
 
 const std::shared_ptr<Functions>& Transformer::functions() const {
-  const bool autocast = !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU);
-  return cpu_ != nullptr && !autocast ? cpu_ : composed_;
+  if (cpu_ == nullptr) return composed_;
+  if (!at::autocast::is_autocast_enabled(at::kCPU)) return cpu_;
+  return at::autocast::get_autocast_dtype(at::kCPU) == at::kBFloat16 ? bf16_ : composed_;
+}
+
+const std::shared_ptr<Functions>& Transformer::generating_functions() const {
+  return cpu_ != nullptr && !at::autocast::is_autocast_enabled(at::kCPU) ? cpu_ : composed_;
 }
 
 at::Tensor Transformer::gradient(size_t index) {
@@ -92,7 +98,7 @@ ForwardOutput Transformer::forward(const ForwardPass& pass, const at::Tensor& id
     out.loss = f.head_loss(x, targets, parameters_->head());
     return out;
   }
-  const at::Tensor logits = f.linear(x, parameters_->head());
+  const at::Tensor logits = f.logits(x, parameters_->head());
   if (labels.defined()) out.loss = cross_entropy_of(logits, targets);
   out.logits = logits.view({ids.size(0), ids.size(1), config_.vocab_size});
   return out;

@@ -56,7 +56,7 @@ class Transformer {
     Parallel parallel;
     /// Only LibTorch's operators, also on the CPU: the reference for the own kernels.
     bool composed = false;
-    const Kernels* kernels = nullptr;  // null: the fastest
+    const KernelSet* kernels = nullptr;  // null: the fastest
   };
 
   /// \throws stc::Fault when the sizes do not fit each other.
@@ -67,6 +67,8 @@ class Transformer {
   Parameters& parameters() { return *parameters_; }
   /// Weights from normal(0, 0.02), a function of seed and name.
   void init(uint64_t seed) { parameters_->init(seed); }
+  /// The weights were written from outside.
+  void parameters_changed() { parameters_->bf16_stale = true; }
   /// Blocks are computed again in backward instead of being kept.
   void set_gradient_checkpointing(bool enabled) { checkpointing_ = enabled; }
   /// The gradient of leaf `index`, exact for the current window: zero when nothing was written.
@@ -101,8 +103,10 @@ class Transformer {
   /// qkv (N, (H+2K)*D) of block `index` -> (N, H*D).
   using Attend = std::function<at::Tensor(const at::Tensor& qkv, size_t index)>;
 
-  /// The own kernels where they are exact: fp32 on the CPU without autocast.
+  /// The own kernels on the CPU, for fp32 and under autocast to bf16; else LibTorch's operators.
   const std::shared_ptr<Functions>& functions() const;
+  /// Generation attends by LibTorch's operators, so under autocast it uses them alone.
+  const std::shared_ptr<Functions>& generating_functions() const;
   /// {x, output of the previous block's MLP} -> the same of this block. The MLP's output is added by
   /// the norm that follows it. Uses nothing of the model: graphs may outlive it.
   static Activations block(Functions& f, size_t index, const Sites& sites, const Attend& attend,
@@ -115,7 +119,8 @@ class Transformer {
   at::Device device_;
   std::shared_ptr<Parameters> parameters_;
   std::shared_ptr<Functions> composed_;
-  std::shared_ptr<Functions> cpu_;  // null on other devices
+  std::shared_ptr<Functions> cpu_;   // fp32; null on other devices
+  std::shared_ptr<Functions> bf16_;  // the same with products in bf16
   Rope rope_;
   bool checkpointing_ = false;
 };

@@ -8,7 +8,7 @@ import copy
 import pathlib
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from speedtronic.config import load_config
 from speedtronic.data import SyntheticTokenDataset
 from speedtronic.model import ReferenceTransformer
@@ -124,6 +124,43 @@ def dump_training() -> None:
     save_file(out | run_untied(), DUMPS / "variants.safetensors")
 
 
+def first_loss_with_attention_in_fp32(config, batches: dict[str, torch.Tensor], initial: dict) -> torch.Tensor:
+    """The first window's loss under autocast to bf16, but for the scores and probabilities inside of attention."""
+    attention = torch.nn.functional.scaled_dot_product_attention
+
+    def attention_in_fp32(q, k, v, **options):
+        with torch.autocast("cpu", enabled=False):
+            return attention(q.float(), k.float(), v.float(), **options).to(torch.bfloat16)
+
+    model = model_of(config)
+    model.load_state_dict(initial)
+    torch.nn.functional.scaled_dot_product_attention = attention_in_fp32
+    try:
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            windows = zip(batches["input_ids"][0], batches["labels"][0])
+            losses = [model(ids.long(), labels.long())["loss"].double() for ids, labels in windows]
+    finally:
+        torch.nn.functional.scaled_dot_product_attention = attention
+    return torch.stack(losses).mean().reshape(1)
+
+
+def dump_bf16() -> None:
+    """The run `adamw` of dump_training with 2.0.0's model under PyTorch's autocast to bf16 on the CPU."""
+    config = load_config(HERE / "train.yaml")
+    training = load_file(DUMPS / "training.safetensors")
+    batches = {name: training[f"batches/{name}"] for name in ("input_ids", "labels")}
+    initial = {name.removeprefix("initial/"): t for name, t in training.items() if name.startswith("initial/")}
+    initial["lm_head.weight"] = initial["transformer.wte.weight"]
+    # One context around all steps: a cache of rounded weights would keep those of the first step.
+    with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+        series, model = train(config, batches, initial, False, None)
+    out = {f"bf16/{key}": tensor for key, tensor in series.items()}
+    out |= weights(model, "bf16")
+    out["first_loss_with_attention_in_fp32"] = first_loss_with_attention_in_fp32(config, batches, initial)
+    print("bf16", series["losses"].tolist()[0], series["losses"].tolist()[-1])
+    save_file(out, DUMPS / "bf16.safetensors")
+
+
 def dump_padded_batch() -> None:
     """One batch through an untied model with one key head: right padding, left padding, a row of padding."""
     torch.manual_seed(7)
@@ -164,6 +201,7 @@ def main() -> None:
     torch.use_deterministic_algorithms(True)
     DUMPS.mkdir(exist_ok=True)
     dump_training()
+    dump_bf16()
     dump_padded_batch()
 
 

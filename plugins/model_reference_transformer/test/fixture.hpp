@@ -4,6 +4,7 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
@@ -34,6 +35,18 @@ inline Config small_config() {
   config.d_ff = 128;
   return config;
 }
+
+/// Autocast to bf16 on the CPU while it lives, when wanted.
+class Bf16 {
+ public:
+  explicit Bf16(bool wanted = true) { at::autocast::set_autocast_enabled(at::kCPU, wanted); }
+  ~Bf16() {
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    at::autocast::clear_cache();
+  }
+  Bf16(const Bf16&) = delete;
+  Bf16& operator=(const Bf16&) = delete;
+};
 
 /// Every loop split into `ways` parts, each on its own thread.
 inline Parallel threads(const int* ways) {

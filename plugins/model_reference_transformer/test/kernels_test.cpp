@@ -17,9 +17,9 @@ BOOST_AUTO_TEST_CASE(swiglu_matches_double_precision_over_the_whole_range) {
   for (int64_t i = 0; i < kWidth; ++i) gate_up.push_back(1.5F);
   std::vector<float> out(kWidth);
   for (const char* name : {"baseline", "avx2", "avx512"}) {
-    const Kernels* kernels = cpu_kernels(name);
+    const KernelSet* kernels = cpu_kernels(name);
     if (kernels == nullptr) continue;
-    kernels->swiglu(gate_up.data(), out.data(), kWidth, 0, 1);
+    kernels->fp32.swiglu(gate_up.data(), out.data(), kWidth, 0, 1);
     for (size_t i = 0; i < out.size(); ++i) {
       const double x = gate_up[i];
       const double expected = x / (1.0 + std::exp(-x)) * 1.5;
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(swiglu_matches_double_precision_over_the_whole_range) {
 }
 
 BOOST_AUTO_TEST_CASE(cross_entropy_survives_large_logits) {
-  const Kernels& kernels = cpu_kernels();
+  const Kernels& kernels = cpu_kernels().fp32;
   std::vector<float> logits(50, -1.0e4F);
   logits[7] = 1.0e4F;
   logits[8] = 1.0e4F;
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy_survives_large_logits) {
 }
 
 BOOST_AUTO_TEST_CASE(an_infinite_or_missing_logit_makes_the_loss_not_a_number) {
-  const Kernels& kernels = cpu_kernels();
+  const Kernels& kernels = cpu_kernels().fp32;
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     for (const size_t place : {size_t{0}, size_t{20}, size_t{49}}) {
       std::vector<float> logits(50, 0.0F);

@@ -52,6 +52,45 @@ BOOST_AUTO_TEST_CASE(gives_back_tensors_buffers_and_bytes_by_name) {
   BOOST_CHECK_EQUAL(std::string(static_cast<const char*>(data), size), blob);
 }
 
+BOOST_AUTO_TEST_CASE(gives_back_a_small_state_from_json_alone) {
+  StateCollector collector;
+  const stc_state_writer& writer = collector.writer();
+  double scale = 0.1;
+  const stc_buffer number{&scale, sizeof(scale), STC_DTYPE_FLOAT64, 0, nullptr};
+  BOOST_CHECK(writer.buffer(writer.ctx, "scale", &number) == nullptr);
+  const at::Tensor history = at::tensor({1.0f, -2.5f});
+  BOOST_CHECK(writer.tensor(writer.ctx, "history", borrow_handle(history)) == nullptr);
+  BOOST_CHECK(writer.bytes(writer.ctx, "note", "ab", 2) == nullptr);
+
+  const Value value = Value::parse(collector.as_value().dump());
+  const StateProvider provider({}, value);
+  const stc_state_reader& reader = provider.reader();
+  BOOST_CHECK_EQUAL(reader.count(reader.ctx), 3u);
+  stc_buffer back{};
+  BOOST_CHECK(reader.buffer(reader.ctx, "scale", &back) == nullptr);
+  BOOST_REQUIRE_EQUAL(back.bytes, 8u);
+  BOOST_CHECK_EQUAL(back.ndim, 0);
+  BOOST_CHECK_EQUAL(*static_cast<const double*>(back.data), 0.1);
+  stc_tensor tensor = nullptr;
+  BOOST_CHECK(reader.tensor(reader.ctx, "history", &tensor) == nullptr);
+  BOOST_REQUIRE(tensor != nullptr);
+  BOOST_CHECK(to_tensor(tensor).equal(history));
+}
+
+BOOST_AUTO_TEST_CASE(refuses_a_tensor_in_json_that_does_not_fit_itself) {
+  const auto error_of = [](const char* text) -> std::string {
+    try {
+      const StateProvider provider({}, Value::parse(text));
+    } catch (const CheckpointError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  BOOST_TEST(error_of(R"({"scale": {"dtype": 7, "shape": [3], "data": "00000000"}})")
+                 .find("state.json: scale: 4 bytes, its shape and type need ") == 0u);
+  BOOST_TEST(error_of(R"({"scale": {"shape": [], "data": "00"}})").find("state.json: scale: ") == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(answers_absent_names_with_nothing) {
   const StateProvider provider({}, Value::object());
   const stc_state_reader& reader = provider.reader();

@@ -119,6 +119,17 @@ typedef struct stc_model_api {
   stc_error* (*state_load)(stc_model* self, const stc_state_reader* reader);
 } stc_model_api;
 
+/// Extension of a model's plugin (stc_plugin.get_extension): types that it computes with kernels of its own.
+/// Under autocast on a processor without units for the type, the host warns that LibTorch's kernels emulate
+/// them, unless the model says here that it does not use those.
+#define STC_MODEL_OWN_KERNELS "stc.model.own_kernels/1"
+typedef struct stc_model_own_kernels {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /// 1: forward under autocast to dtype (STC_DTYPE_*) on device_type (STC_DEVICE_*) uses them. [any thread]
+  int32_t (*computes)(int32_t device_type, int32_t dtype);
+} stc_model_own_kernels;
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <vector>
 
+#include "stc/abi/model.h"
 #include "stc/abi/plugin.h"
 #include "stc/core/guard.hpp"
 #include "stc/core/note.hpp"
@@ -34,6 +35,28 @@ concept HasExtensions = requires(const char* id) {
   { T::extension(id) } -> std::convertible_to<const void*>;
 };
 
+/// A model's static member `bool own_kernels(int32_t device_type, int32_t dtype)`.
+template <class T>
+concept HasOwnKernels = requires(int32_t code) {
+  { T::own_kernels(code, code) } -> std::convertible_to<bool>;
+};
+
+template <class T>
+const void* plugin_extension(const char* id) noexcept {
+  if constexpr (HasOwnKernels<T>) {
+    static constexpr stc_model_own_kernels kOwnKernels{
+        STC_SIZE_TO_END(stc_model_own_kernels, computes), 0, [](int32_t device_type, int32_t dtype) noexcept -> int32_t {
+          return T::own_kernels(device_type, dtype) ? 1 : 0;
+        }};
+    if (std::strcmp(id, STC_MODEL_OWN_KERNELS) == 0) return &kOwnKernels;
+  }
+  if constexpr (HasExtensions<T>) {
+    return T::extension(id);
+  } else {
+    return nullptr;
+  }
+}
+
 template <class T>
 stc_plugin describe_plugin(
     int32_t kind, const void* table, const char* name, const char* version, const char* doc) {
@@ -51,9 +74,7 @@ stc_plugin describe_plugin(
   plugin.num_params = static_cast<uint32_t>(params.size());
   plugin.param_stride = sizeof(stc_param);
   plugin.table = table;
-  if constexpr (HasExtensions<T>) {
-    plugin.get_extension = [](const char* id) noexcept -> const void* { return T::extension(id); };
-  }
+  if constexpr (HasExtensions<T> || HasOwnKernels<T>) plugin.get_extension = &plugin_extension<T>;
   return plugin;
 }
 

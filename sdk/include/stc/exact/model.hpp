@@ -15,6 +15,9 @@
 ///   at::Tensor loss_and_grad(const Pass&, const Inputs&, Outputs& aux, const GradientReady&);
 ///                                                             fused pass; throw stc::Fault(STC_ERROR_UNSUPPORTED,
 ///                                                             reason), nothing changed, to hand the batch to forward
+///   static bool own_kernels(int32_t device_type, int32_t dtype);
+///                                                             true: under autocast to dtype it computes with kernels of
+///                                                             its own, so that no warning about emulated ones is due
 ///   void parameters_changed();                                after each write to the parameters from outside
 ///   void set_gradient_checkpointing(bool);
 ///   void set_training(bool);                                  or a module's train(bool)
