@@ -186,6 +186,7 @@ void Composition::build_trainer() {
   parts.device_name = device_name_;
   parts.run_id = run_.run_id;
   run_.trainer = std::make_unique<Trainer>(std::move(parts));
+  report_routing();
   if (mode_ == ComposeMode::kCheck) return;
   if (resume_from_) {
     run_.trainer->restore(*resume_from_);
@@ -196,6 +197,16 @@ void Composition::build_trainer() {
     run_.store->begin_resumed(run_.run_id);
   } else {
     run_.store->begin_new(run_.run_id, [this](const std::string& text) { warn(text); });
+  }
+}
+
+void Composition::report_routing() const {
+  for (const AlgorithmShare& share : run_.trainer->routing()) {
+    if (mode_ == ComposeMode::kCheck) {
+      std::cerr << "optimizer: " << line_of(share) << "\n";
+    } else {
+      log_line(STC_LOG_DEBUG, "optimizer: " + line_of(share));
+    }
   }
 }
 

@@ -63,8 +63,19 @@ void Optimizer::reset() {
   call("reset", [&] { api<stc_optimizer_api>().reset(raw_); });
 }
 
+bool Optimizer::has_modes() const { return api<stc_optimizer_api>().set_mode != nullptr; }
+
+std::string Optimizer::algorithm(size_t index) const {
+  const auto& slots = api<stc_optimizer_api>();
+  if (slots.get_extension == nullptr) return name();
+  const auto* routing = static_cast<const stc_optimizer_routing*>(slots.get_extension(raw_, STC_OPTIMIZER_ROUTING));
+  if (routing == nullptr || routing->struct_size < STC_SIZE_TO_END(stc_optimizer_routing, algorithm)) return name();
+  const char* word = routing->algorithm(raw_, static_cast<uint32_t>(index));
+  return word == nullptr ? name() : word;
+}
+
 void Optimizer::set_mode(int mode) {
-  if (api<stc_optimizer_api>().set_mode == nullptr) return;
+  if (!has_modes()) return;
   call("set_mode", [&] { api<stc_optimizer_api>().set_mode(raw_, mode); });
 }
 

@@ -28,7 +28,12 @@ class Optimizer : public Instance {
   void state_save(const stc_state_writer& writer);
   void state_load(const stc_state_reader& reader);
   void reset();
+  /// What step trains at and what is saved or evaluated may be different weights: STC_MODE_*. No effect
+  /// where the optimizer has no modes.
   void set_mode(int mode);
+  bool has_modes() const;
+  /// Which update the bound parameter `index` gets: the optimizer's name unless it says more.
+  std::string algorithm(size_t index) const;
 
  private:
   stc_optimizer* raw_ = nullptr;

@@ -22,6 +22,24 @@ std::string precision_word(int dtype) {
   }
 }
 
+/// While it lives, the parameters are those to be saved, which need not be those that are trained.
+class SaveMode {
+ public:
+  SaveMode(Optimizer& optimizer, Model& model) : optimizer_(optimizer), model_(model) { set(STC_MODE_SAVE); }
+  ~SaveMode() { set(STC_MODE_TRAIN); }
+  SaveMode(const SaveMode&) = delete;
+  SaveMode& operator=(const SaveMode&) = delete;
+
+ private:
+  void set(int mode) {
+    if (!optimizer_.has_modes()) return;
+    optimizer_.set_mode(mode);
+    model_.parameters_changed();
+  }
+  Optimizer& optimizer_;
+  Model& model_;
+};
+
 std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += "\n    " + line;
@@ -40,6 +58,7 @@ Value Trainer::Impl::fingerprints() const {
 
 Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::Tensor& rng) {
   const at::NoGradGuard no_grad;
+  const SaveMode save_mode(*parts.optimizer, *parts.model);
   Snapshot snapshot;
   snapshot.step = counters.step;
   for (const ModelParameter& parameter : parts.model->parameters()) {
@@ -109,6 +128,7 @@ void Trainer::Impl::report_saves(std::vector<SaveResult> results) {
 void Trainer::Impl::restore_optimizer(const LoadedCheckpoint& checkpoint) {
   const StateProvider provider(checkpoint.optimizer, checkpoint.state.value("optimizer", Value::object()));
   parts.optimizer->state_load(provider.reader());
+  if (parts.optimizer->has_modes()) parts.model->parameters_changed();  // back at the weights that it trains
   const StateProvider scaler({}, checkpoint.state.value("precision", Value::object()));
   parts.precision->state_load(scaler.reader());
 }
@@ -156,7 +176,8 @@ void Trainer::Impl::emit_train_start(uint64_t target) {
       .add("threads", int64_t{parts.context->device.num_threads})
       .add("dataset", settings.data.plugin)
       .add("optimizer", parts.optimizer->name())
-      .add("path", std::string(fused ? "fused" : "autograd"));
+      .add("path", std::string(fused ? "fused" : "autograd"))
+      .add("routing", summary_of(routing));
   std::string overrides;
   for (const KeyInfo& key : parts.config->keys()) {
     if (key.origin.source != Origin::Source::kFlag) continue;

@@ -15,6 +15,7 @@
 #include "host/train/model.hpp"
 #include "host/train/optimizer.hpp"
 #include "host/train/precision.hpp"
+#include "host/train/routing.hpp"
 
 namespace stc::host {
 
@@ -61,6 +62,8 @@ class Trainer {
   /// Trains to the target step or to a signal; leaves a checkpoint of its last step.
   FitResult fit();
   const Counters& counters() const;
+  /// Which update the parameters get.
+  const std::vector<AlgorithmShare>& routing() const;
 
  private:
   struct Window;

@@ -54,6 +54,7 @@ struct Trainer::Impl {
   std::vector<at::Tensor> trainable_tensors;
   std::vector<at::Tensor> owned_gradients;  // the model's own buffers; undefined: .grad is used
   int64_t parameter_count = 0;
+  std::vector<AlgorithmShare> routing;
 
   bool on_cpu = true;
   bool fused = false;       // loss_and_grad is in use

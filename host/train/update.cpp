@@ -34,6 +34,7 @@ void Trainer::Impl::bind_optimizer() {
   }
   parts.optimizer->bind(trainable, std::vector<uint32_t>(trainable.size(), 0),
                         {OptimizerGroup{1.0, settings.optimizer.weight_decay}});
+  routing = algorithm_shares(*parts.optimizer, trainable);
 }
 
 std::vector<at::Tensor> Trainer::Impl::gradients() const {

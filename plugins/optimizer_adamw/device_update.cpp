@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <stc/stable/ops.hpp>
+#include <stc/stable/update.hpp>
 
 namespace stc::adamw {
 namespace {
@@ -14,13 +15,6 @@ using stable::Tensor;
 /// A 0-d fp32 tensor on the device of `like`.
 Tensor scalar_like(const Tensor& like, double value) {
   return stable::to(stable::full(like, {}, value), STC_DTYPE_FLOAT32);
-}
-
-/// True where d and g have the same sign.
-Tensor aligned(const Tensor& d, const Tensor& g) {
-  return stable::gt(stable::mul(stable::call<"aten::sign(Tensor self) -> Tensor">(d),
-                                stable::call<"aten::sign(Tensor self) -> Tensor">(g)),
-                    0);
 }
 
 }  // namespace
@@ -99,7 +93,7 @@ void DeviceUpdate::step_fused(const Settings& settings, const Group& group, cons
                                        step.lr * group.lr_scale, settings.beta1, settings.beta2, group.weight_decay,
                                        settings.eps, false, false, scale, found_inf);
   for (size_t i = 0; i < before.size(); ++i) {
-    const Tensor keep = aligned(stable::sub(before[i], parameters[i]), gradients[i]);
+    const Tensor keep = stable::same_sign(stable::sub(before[i], parameters[i]), gradients[i]);
     stable::copy_(parameters[i], stable::where(keep, parameters[i], before[i]));
   }
 }
@@ -107,21 +101,15 @@ void DeviceUpdate::step_fused(const Settings& settings, const Group& group, cons
 void DeviceUpdate::step_composed(const Settings& settings, const Group& group, const Step& step, Slot& slot,
                                  const Tensor& gradient, int64_t t) {
   const auto f = make_factors<double>(settings, step.lr * group.lr_scale, group.weight_decay, step.grad_factor, t);
-  const Tensor g = step.grad_factor_t != nullptr ? stable::mul(gradient, Tensor::share(step.grad_factor_t))
-                                                 : stable::mul(gradient, step.grad_factor);
+  const Tensor g = stable::scaled_gradient(gradient, step, slot.dtype);
   const Tensor m = stable::add(stable::mul(slot.device_exp_avg, f.beta1), g, f.one_minus_beta1);
   const Tensor v = stable::addcmul(stable::mul(slot.device_exp_avg_sq, f.beta2), g, g, f.one_minus_beta2);
   const Tensor root = stable::add(stable::mul(stable::sqrt(v), f.root_scale), f.eps);
   Tensor p = stable::addcdiv(stable::mul(slot.tensor, f.decay), m, root, -f.step);
-  if (settings.cautious) p = stable::where(aligned(stable::sub(slot.tensor, p), g), p, slot.tensor);
-  const auto write = [&](const Tensor& to, const Tensor& value) {
-    if (step.found_inf == nullptr) return stable::copy_(to, value);
-    const Tensor skip = stable::gt(Tensor::share(step.found_inf), 0);
-    stable::copy_(to, stable::where(skip, to, value));
-  };
-  write(slot.tensor, p);
-  write(slot.device_exp_avg, m);
-  write(slot.device_exp_avg_sq, v);
+  if (settings.cautious) p = stable::where(stable::same_sign(stable::sub(slot.tensor, p), g), p, slot.tensor);
+  stable::write(slot.tensor, p, step);
+  stable::write(slot.device_exp_avg, m, step);
+  stable::write(slot.device_exp_avg_sq, v, step);
 }
 
 }  // namespace stc::adamw

@@ -27,6 +27,9 @@ struct OptimizerSlots : detail::Slots<O, stc_optimizer> {
   static constexpr bool kSetMode = requires(O& o) { o.set_mode(int32_t{}); };
   static constexpr bool kSetGroup = requires(O& o, const Group& g) { o.set_group(uint32_t{}, g); };
   static constexpr bool kSetCautious = requires(O& o) { o.set_cautious(true); };
+  static constexpr bool kAlgorithm = requires(const O& o) {
+    { o.algorithm(uint32_t{}) } -> std::convertible_to<const char*>;
+  };
   static constexpr bool kExtension = requires(O& o, const char* id) {
     { o.extension(id) } -> std::convertible_to<const void*>;
   };
@@ -95,11 +98,19 @@ struct OptimizerSlots : detail::Slots<O, stc_optimizer> {
   static stc_error* set_cautious(stc_optimizer* self, int32_t enabled) noexcept {
     return Base::call(self, [&](O& object) { object.set_cautious(enabled != 0); });
   }
+  static const char* algorithm(stc_optimizer* self, uint32_t index) noexcept {
+    return Base::template call_value<const char*>(self, "algorithm", nullptr,
+                                                  [&](const O& object) { return object.algorithm(index); });
+  }
   static const void* get_extension(stc_optimizer* self, const char* id) noexcept {
     if constexpr (kSetCautious) {
       static constexpr stc_optimizer_cautious kCautious{STC_SIZE_TO_END(stc_optimizer_cautious, set_cautious), 0,
                                                         &set_cautious};
       if (std::strcmp(id, STC_OPTIMIZER_CAUTIOUS) == 0) return &kCautious;
+    }
+    if constexpr (kAlgorithm) {
+      static constexpr stc_optimizer_routing kRouting{STC_SIZE_TO_END(stc_optimizer_routing, algorithm), 0, &algorithm};
+      if (std::strcmp(id, STC_OPTIMIZER_ROUTING) == 0) return &kRouting;
     }
     if constexpr (kExtension) {
       return Base::template call_value<const void*>(self, "get_extension", nullptr,
@@ -121,7 +132,7 @@ struct OptimizerSlots : detail::Slots<O, stc_optimizer> {
     api.reset = &reset;
     if constexpr (kSetMode) api.set_mode = &set_mode;
     if constexpr (kSetGroup) api.set_group = &set_group;
-    if constexpr (kSetCautious || kExtension) api.get_extension = &get_extension;
+    if constexpr (kSetCautious || kAlgorithm || kExtension) api.get_extension = &get_extension;
     return api;
   }
   static constexpr stc_optimizer_api kTable = make();
