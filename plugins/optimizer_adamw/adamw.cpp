@@ -33,7 +33,7 @@ void AdamW::bind(const std::vector<stable::BoundParameter>& parameters, const st
   groups_ = groups;
   for (const stable::BoundParameter& parameter : parameters) {
     Slot& slot = slots_.emplace_back();
-    static_cast<stable::Bound&>(slot) = stable::describe(host_, parameter, groups.size());
+    static_cast<stable::BoundInfo&>(slot) = stable::describe(host_, parameter, groups.size());
     slot.element = element_of(slot.dtype);
   }
   stable::refuse_shared_memory(slots_);

@@ -21,7 +21,7 @@ struct Settings {
   bool cautious = false;
 };
 
-struct Slot : stable::Bound {
+struct Slot : stable::BoundInfo {
   Element element = Element::kFloat32;
   int64_t updates = 0;  // made so far
   // on the host: views into the packed moments

@@ -1,4 +1,4 @@
-// The path of other devices, run with tensors of the CPU against the CPU path; the conformance suite; and how
+// The path of other devices, run with tensors of the CPU against the CPU path, and how
 // fast the products of the iteration are.
 
 #include <boost/test/unit_test.hpp>
@@ -13,7 +13,6 @@
 #include "host/services/services.hpp"
 #include "host/services/torch_services.hpp"
 #include "host_update.hpp"
-#include "stc/testing/optimizer.hpp"
 
 namespace muon = stc::muon;
 using stc::stable::Tensor;
@@ -124,17 +123,6 @@ BOOST_AUTO_TEST_CASE(an_overflow_changes_nothing) {
   device.step({}, {{1.0, 0.1}}, step, {0}, {random({20, 10}, engine)});
   BOOST_TEST(max_difference(slots[0].tensor, start) == 0);
   BOOST_TEST(max_difference(slots[0].device_momentum, Tensor::zeros({20, 10})) == 0);
-}
-
-BOOST_AUTO_TEST_CASE(conforms) {
-  stc::host::install_torch_services();  // the operators of namespace stc
-  stc::testing::OptimizerCase given;
-  const char* plugins = std::getenv("STC_TEST_PLUGINS");
-  BOOST_REQUIRE(plugins != nullptr);
-  given.inner.emplace_back(std::string(plugins) + "/stc_optimizer_adamw.so", STC_KIND_OPTIMIZER, "adamw");
-  const auto report =
-      check_optimizer(stc::testing::Subject(&stc_plugin_entry_v1, STC_KIND_OPTIMIZER, "muon"), given);
-  BOOST_TEST(report.passed(), report.text());
 }
 
 // Not a check but a measurement, for README.md: --run_test='*/measure' with STC_MEASURE set.

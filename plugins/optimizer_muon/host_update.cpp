@@ -57,8 +57,11 @@ template <class P, class S>
 void HostUpdate::run(const Settings& settings, const std::vector<Matrix>& all) {
   const int64_t rows = std::min(all[0].rows, all[0].cols), cols = std::max(all[0].rows, all[0].cols);
   const int64_t each = Iteration<P, S>::scratch_bytes(rows, cols);
-  const int64_t room = kScratchPerThread * std::max(1, host_.device().num_threads);
-  const auto at_once = static_cast<size_t>(std::max<int64_t>(1, room / each));
+  const int64_t threads = std::max(1, host_.device().num_threads);
+  // As many matrices as fit, and a multiple of the threads where there is room for one each.
+  int64_t fit = std::max<int64_t>(1, kScratchPerThread * threads / each);
+  if (fit > threads) fit -= fit % threads;
+  const auto at_once = static_cast<size_t>(fit);
   for (size_t begin = 0; begin < all.size(); begin += at_once) {
     const std::vector<Matrix> batch(all.begin() + static_cast<std::ptrdiff_t>(begin),
                                     all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), begin + at_once)));
@@ -71,6 +74,7 @@ void HostUpdate::run(const Settings& settings, const std::vector<Matrix>& all) {
     // At least two items, so that a product always runs on one thread: it must not matter to its bits
     // whether the host has another.
     const auto parallel = [&](int64_t n, auto&& task) {
+      if (n == 0) return;
       host_.parallel_for(std::max<int64_t>(n, 2), 1, [&](int64_t from, int64_t to) {
         for (int64_t i = from; i < std::min(to, n); ++i) task(i);
       });
@@ -78,11 +82,11 @@ void HostUpdate::run(const Settings& settings, const std::vector<Matrix>& all) {
     const auto serial = [](int64_t n, auto&& task) {
       for (int64_t i = 0; i < n; ++i) task(i);
     };
-    if (iteration.small()) {
-      parallel(iteration.size(), [&](int64_t m) { iteration.work(m, m + 1, serial); });
-    } else {
-      iteration.work(0, iteration.size(), parallel);
-    }
+    // A thread takes a matrix through all passes, without waiting for others; only large ones that do not come
+    // out even are shared.
+    const int64_t alone = iteration.small() ? iteration.size() : iteration.size() / threads * threads;
+    parallel(alone, [&](int64_t m) { iteration.work(m, m + 1, serial); });
+    iteration.work(alone, iteration.size(), parallel);
   }
 }
 

@@ -16,7 +16,7 @@ template <class P, class S>
 class Iteration {
  public:
   static constexpr int64_t kBlock = 128;  // rows of one task; never depends on the number of threads
-  /// Up to this many multiply-adds of a product, one thread takes a matrix through all passes.
+  /// Up to this many multiply-adds of a product, a matrix is not worth several threads.
   static constexpr int64_t kSmall = int64_t{1} << 21;
 
   /// Bytes of scratch for one matrix: X, Y, A and P.

@@ -24,14 +24,14 @@ Muon::Muon(const Params& params, stc::Host host, stc::Config section)
 void Muon::bind(const std::vector<stable::BoundParameter>& parameters, const std::vector<Group>& groups) {
   if (num_bound_ > 0) throw Fault(STC_ERROR_STATE, "bind: called twice");
   groups_ = groups;
-  std::vector<stable::Bound> all;
+  std::vector<stable::BoundInfo> all;
   std::vector<stable::BoundParameter> rest;
   for (uint32_t i = 0; i < parameters.size(); ++i) {
     const stable::BoundParameter& parameter = parameters[i];
-    const stable::Bound& bound = all.emplace_back(stable::describe(host_, parameter, groups.size()));
+    const stable::BoundInfo& bound = all.emplace_back(stable::describe(host_, parameter, groups.size()));
     if (takes(parameter.role, parameter.name, bound.sizes.size(), bound.numel)) {
       Slot& slot = slots_.emplace_back();
-      static_cast<stable::Bound&>(slot) = bound;
+      static_cast<stable::BoundInfo&>(slot) = bound;
       slot.index = i;
       slot.on_host = bound.on_host && has_products();
     } else {

@@ -26,7 +26,7 @@ inline constexpr double kC = 2.0315;
 /// Added to the norm that the iteration begins with a division by.
 inline constexpr double kGuard = 1e-7;
 
-struct Slot : stable::Bound {
+struct Slot : stable::BoundInfo {
   uint32_t index = 0;  // in the order of the plugin's bind
   int64_t updates = 0;
   void* momentum = nullptr;         // on the host: a view into the packed buffer

@@ -21,7 +21,7 @@ namespace stc::stable {
 }
 
 /// A parameter as it was bound. Optimizers derive their own record of it.
-struct Bound {
+struct BoundInfo {
   std::string name;
   Tensor tensor;
   uint32_t group = 0;
@@ -51,9 +51,9 @@ inline stc_tensor_info info_of(const Host& host, stc_tensor tensor, const std::s
 
 /// \throws Fault for a parameter that is not of floating point, is in no group, or is on the CPU and not
 /// contiguous.
-inline Bound describe(const Host& host, const BoundParameter& parameter, size_t num_groups) {
+inline BoundInfo describe(const Host& host, const BoundParameter& parameter, size_t num_groups) {
   const stc_tensor_info info = info_of(host, parameter.tensor.get(), parameter.name);
-  Bound bound;
+  BoundInfo bound;
   bound.name = parameter.name;
   bound.tensor = parameter.tensor;
   bound.group = parameter.group;
@@ -79,23 +79,23 @@ inline Bound describe(const Host& host, const BoundParameter& parameter, size_t 
 }
 
 /// Two parameters over one memory would be updated twice, and by two threads at once.
-/// \param bounds of a type derived from Bound.
+/// \param bounds of a type derived from BoundInfo.
 template <class B>
 void refuse_shared_memory(const std::vector<B>& bounds) {
-  std::vector<const Bound*> order;
-  for (const Bound& bound : bounds) {
+  std::vector<const BoundInfo*> order;
+  for (const BoundInfo& bound : bounds) {
     if (bound.on_host && bound.numel > 0) order.push_back(&bound);
   }
-  std::sort(order.begin(), order.end(), [](const Bound* a, const Bound* b) { return a->data < b->data; });
+  std::sort(order.begin(), order.end(), [](const BoundInfo* a, const BoundInfo* b) { return a->data < b->data; });
   for (size_t i = 1; i < order.size(); ++i) {
-    const Bound& a = *order[i - 1];
+    const BoundInfo& a = *order[i - 1];
     const auto* end = static_cast<const char*>(a.data) + a.numel * static_cast<int64_t>(dtype_size(a.dtype));
     if (order[i]->data < end) refuse(order[i]->name, "shares memory with " + a.name + "; bind a tied tensor once");
   }
 }
 
 /// Type, shape and device of a gradient are those of its parameter.
-inline stc_tensor_info check_gradient(const Host& host, stc_tensor gradient, const Bound& bound) {
+inline stc_tensor_info check_gradient(const Host& host, stc_tensor gradient, const BoundInfo& bound) {
   const stc_tensor_info info = info_of(host, gradient, bound.name, "gradient: ");
   if (info.dtype != bound.dtype) {
     refuse(bound.name,
@@ -136,7 +136,7 @@ inline double read_scalar(const Host& host, stc_tensor tensor, const char* what)
 }
 
 /// "<parameter>/<state>" in a checkpoint, checked against its parameter; the data are null when absent.
-inline stc_buffer find_state_tensor(const stc::StateReader& reader, const Bound& bound, const std::string& state,
+inline stc_buffer find_state_tensor(const stc::StateReader& reader, const BoundInfo& bound, const std::string& state,
                                     int32_t dtype) {
   const std::string name = bound.name + "/" + state;
   const stc_buffer found = reader.buffer(name.c_str());
@@ -152,7 +152,7 @@ inline stc_buffer find_state_tensor(const stc::StateReader& reader, const Bound&
 }
 
 /// As find_state_tensor, for state that has to be there.
-inline stc_buffer state_tensor(const stc::StateReader& reader, const Bound& bound, const std::string& state,
+inline stc_buffer state_tensor(const stc::StateReader& reader, const BoundInfo& bound, const std::string& state,
                                int32_t dtype) {
   const stc_buffer found = find_state_tensor(reader, bound, state, dtype);
   if (found.data == nullptr && bound.numel > 0) {
@@ -162,7 +162,7 @@ inline stc_buffer state_tensor(const stc::StateReader& reader, const Bound& boun
 }
 
 /// A count "<parameter>/<state>" in a checkpoint.
-inline int64_t state_count(const stc::StateReader& reader, const Bound& bound, const std::string& state) {
+inline int64_t state_count(const stc::StateReader& reader, const BoundInfo& bound, const std::string& state) {
   const std::string name = bound.name + "/" + state;
   const auto count = reader.number<int64_t>(name.c_str());
   if (!count || *count < 0) {
