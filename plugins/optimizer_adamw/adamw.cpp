@@ -26,6 +26,7 @@ AdamW::AdamW(const Params& params, stc::Host host) : host_(host), on_host_(host)
   settings_.beta2 = params.betas[1];
   settings_.eps = params.eps;
   settings_.fused = params.fused.value_or(true);
+  fused_demanded_ = params.fused.value_or(false);
 }
 
 void AdamW::bind(const std::vector<stable::BoundParameter>& parameters, const std::vector<Group>& groups) {
@@ -39,6 +40,7 @@ void AdamW::bind(const std::vector<stable::BoundParameter>& parameters, const st
   stable::refuse_shared_memory(slots_);
   on_host_.bind(slots_);
   on_device_.bind(slots_);
+  settings_.fused_on_device = settings_.fused && on_device_.can_fuse(host_, fused_demanded_);
 }
 
 void AdamW::step(const Step& step, const stable::Gradients& gradients) {

@@ -1,7 +1,10 @@
 #include "device_update.hpp"
 
+#include <algorithm>
 #include <map>
-#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include <stc/stable/ops.hpp>
@@ -11,6 +14,13 @@ namespace stc::adamw {
 namespace {
 
 using stable::Tensor;
+
+/// LibTorch's own, private operator: one without it, or with another of that name, takes the composed update.
+constexpr stable::detail::Text kFused =
+    "aten::_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, "
+    "Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
+    "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, "
+    "Tensor? found_inf=None) -> ()";
 
 /// A 0-d fp32 tensor on the device of `like`.
 Tensor scalar_like(const Tensor& like, double value) {
@@ -27,6 +37,29 @@ void DeviceUpdate::bind(std::vector<Slot>& slots) {
     slot.device_exp_avg = stable::zeros_like(stable::detach(slot.tensor));
     slot.device_exp_avg_sq = stable::zeros_like(stable::detach(slot.tensor));
   }
+}
+
+bool DeviceUpdate::can_fuse(const Host& host, bool demanded) const {
+  std::string reason;
+  if (!stable::has_operator<kFused>(host)) reason = "this LibTorch has no operator _fused_adamw_ as it is called here";
+  const stable::NoGradGuard no_grad;
+  std::set<std::tuple<int32_t, int32_t, int32_t>> tried;
+  for (const Slot& slot : *slots_) {
+    if (slot.on_host || !reason.empty()) continue;
+    if (!tried.insert({slot.device_type, slot.device_index, slot.dtype}).second) continue;
+    try {
+      const std::vector<Tensor> p{stable::full(slot.tensor, {1}, 0)}, g{stable::full(slot.tensor, {1}, 0)};
+      const std::vector<Tensor> m{stable::full(slot.tensor, {1}, 0)}, v{stable::full(slot.tensor, {1}, 0)};
+      stable::call_optional<kFused>(p, g, m, v, std::vector<Tensor>(), std::vector<Tensor>{scalar_like(slot.tensor, 1)},
+                                    1e-3, 0.9, 0.95, 0.0, 1e-8, false, false, Tensor(), Tensor());
+    } catch (const Fault& fault) {
+      reason = fault.what();
+      reason.resize(std::min(reason.find('\n'), reason.size()));
+    }
+  }
+  if (reason.empty()) return true;
+  host.log(demanded ? STC_LOG_WARNING : STC_LOG_DEBUG, "fused: the device has no fused update, the plain one is used: " + reason);
+  return false;
 }
 
 void DeviceUpdate::zero() {
@@ -52,7 +85,7 @@ void DeviceUpdate::step(const Settings& settings, const std::vector<Group>& grou
   for (size_t i = 0; i < indices.size(); ++i) {
     Slot& slot = (*slots_)[indices[i]];
     const int64_t t = ++slot.updates;
-    if (!settings.fused) {
+    if (!settings.fused_on_device) {
       step_composed(settings, groups[slot.group], step, slot, gradients[i], t);
       continue;
     }
@@ -85,13 +118,9 @@ void DeviceUpdate::step_fused(const Settings& settings, const Group& group, cons
     scale = scalar_like(parameters[0], 1.0 / step.grad_factor);
   }
   const Tensor found_inf = step.found_inf != nullptr ? Tensor::share(step.found_inf) : Tensor();
-  stable::call<
-      "aten::_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, "
-      "Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
-      "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, "
-      "Tensor? found_inf=None) -> ()">(parameters, gradients, exp_avgs, exp_avg_sqs, std::vector<Tensor>(), counts,
-                                       step.lr * group.lr_scale, settings.beta1, settings.beta2, group.weight_decay,
-                                       settings.eps, false, false, scale, found_inf);
+  stable::call_optional<kFused>(parameters, gradients, exp_avgs, exp_avg_sqs, std::vector<Tensor>(), counts,
+                                step.lr * group.lr_scale, settings.beta1, settings.beta2, group.weight_decay,
+                                settings.eps, false, false, scale, found_inf);
   for (size_t i = 0; i < before.size(); ++i) {
     const Tensor keep = stable::same_sign(stable::sub(before[i], parameters[i]), gradients[i]);
     stable::copy_(parameters[i], stable::where(keep, parameters[i], before[i]));

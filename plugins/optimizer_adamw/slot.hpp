@@ -17,7 +17,8 @@ struct Settings {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
-  bool fused = true;
+  bool fused = true;            // on the CPU
+  bool fused_on_device = true;  // elsewhere: LibTorch's fused operator
   bool cautious = false;
 };
 

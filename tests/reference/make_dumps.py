@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from speedtronic.config import load_config
 from speedtronic.data import SyntheticTokenDataset
 from speedtronic.model import ReferenceTransformer
-from speedtronic.optimizers import CautiousOptimizer
+from speedtronic.optimizers import CautiousOptimizer, build_v2_optimizer
 from speedtronic.runtime import build_scheduler
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -39,18 +39,39 @@ def weights(model: torch.nn.Module, prefix: str) -> dict[str, torch.Tensor]:
     return {f"{prefix}/{name}": p.detach().clone() for name, p in model.named_parameters()}
 
 
-def train(config, batches: dict[str, torch.Tensor], initial: dict, cautious: bool, grad_clip: float | None):
-    """20 steps from `initial`. AdamW gets all parameters: 2.0.0's own routing leaves out most of them."""
+def adamw_of(model, o):
+    """Over all parameters: 2.0.0's own routing, with name adamw, leaves out most of them."""
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=o.lr, betas=tuple(o.betas), eps=o.eps, weight_decay=o.weight_decay, foreach=False
+    )
+    return CautiousOptimizer(optimizer) if o.cautious else optimizer
+
+
+def batches_of(config) -> dict[str, torch.Tensor]:
+    """(steps, accumulation, rows, tokens) of the synthetic dataset; a finite loader is cycled."""
+    m, d = config.model, config.data
+    dataset = SyntheticTokenDataset(d.num_tokens, m.max_seq_len, m.vocab_size, config.run.seed)
+    accumulation = d.target_batch_size // d.micro_batch_size
+    shape = (-1, accumulation, d.micro_batch_size, m.max_seq_len)
+    samples = [dataset[i % d.num_tokens] for i in range(config.run.max_steps * d.target_batch_size)]
+    return {
+        name: torch.stack([sample[name] for sample in samples]).view(shape).to(torch.int32)
+        for name in ("input_ids", "labels")
+    }
+
+
+def train(config, initial: dict):
+    """20 steps from `initial`. Muon is 2.0.0's own path, AdamW is given all parameters."""
     model = model_of(config)
     model.load_state_dict(initial)
     model.train()
     o = config.optimizer
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=o.lr, betas=tuple(o.betas), eps=o.eps, weight_decay=o.weight_decay, foreach=False
-    )
-    if cautious:
-        optimizer = CautiousOptimizer(optimizer)
+    if o.name == "muon":
+        optimizer = build_v2_optimizer(model, config, torch.device("cpu"))
+    else:
+        optimizer = adamw_of(model, o)
     scheduler = build_scheduler(optimizer, config)
+    batches = batches_of(config)
     losses, lrs, norms = [], [], []
     for step in range(config.run.max_steps):
         ids, labels = batches["input_ids"][step], batches["labels"][step]
@@ -60,7 +81,7 @@ def train(config, batches: dict[str, torch.Tensor], initial: dict, cautious: boo
             loss = model(ids[k].long(), labels[k].long())["loss"]
             (loss / accumulation).backward()
             total += loss.item() / accumulation
-        limit = float("inf") if grad_clip is None else grad_clip
+        limit = float("inf") if o.grad_clip is None else o.grad_clip
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), limit).item())
         lrs.append(optimizer.param_groups[0]["lr"])
         losses.append(total)
@@ -71,31 +92,42 @@ def train(config, batches: dict[str, torch.Tensor], initial: dict, cautious: boo
     return {name: torch.tensor(values, dtype=torch.float64) for name, values in series.items()}, model
 
 
-def dump_training() -> None:
+def dump_runs(file: str, runs: dict[str, list[tuple[str, str, object]]]) -> None:
+    """Each run reads train.yaml with some values changed. Runs of one form of the model begin with the same weights,
+    `initial` or, with a head of its own, `initial_untied`."""
     config = load_config(HERE / "train.yaml")
-    m, d = config.model, config.data
-    dataset = SyntheticTokenDataset(d.num_tokens, m.max_seq_len, m.vocab_size, config.run.seed)
-    accumulation = d.target_batch_size // d.micro_batch_size
-    shape = (-1, accumulation, d.micro_batch_size, m.max_seq_len)
-    count = config.run.max_steps * accumulation * d.micro_batch_size
-    samples = [dataset[i % d.num_tokens] for i in range(count)]  # a finite loader is cycled
-    batches = {
-        name: torch.stack([sample[name] for sample in samples]).view(shape).to(torch.int32)
-        for name in ("input_ids", "labels")
-    }
-
-    torch.manual_seed(config.run.seed)
-    start = model_of(config)
-    assert sum(p.numel() for p in start.parameters()) == 66880
-    out = {f"batches/{name}": tensor for name, tensor in batches.items()}
-    out |= weights(start, "initial")
-    runs = {"adamw": (False, None), "cautious": (True, None), "clipped": (False, 0.25)}
-    for name, (cautious, grad_clip) in runs.items():
-        series, model = train(config, batches, start.state_dict(), cautious, grad_clip)
+    out = {f"batches/{name}": tensor for name, tensor in batches_of(config).items()} if file == "training" else {}
+    for name, changes in runs.items():
+        config = load_config(HERE / "train.yaml")
+        for section, key, value in changes:
+            setattr(getattr(config, section), key, value)
+        torch.manual_seed(config.run.seed)
+        start = model_of(config)
+        tied = config.model.tie_weights
+        assert sum(p.numel() for p in start.parameters()) == (66880 if tied else 75072)
+        if file == "training" or not tied:
+            out |= weights(start, "initial" if tied else "initial_untied")
+        series, model = train(config, start.state_dict())
         out |= {f"{name}/{key}": tensor for key, tensor in series.items()}
         out |= weights(model, name)
         print(name, series["losses"].tolist()[0], series["losses"].tolist()[-1], series["grad_norms"].tolist()[:3])
-    save_file(out, DUMPS / "training.safetensors")
+    save_file(out, DUMPS / f"{file}.safetensors")
+
+
+def dump_training() -> None:
+    cautious = ("optimizer", "cautious", True)
+    muon = ("optimizer", "name", "muon")
+    dump_runs("training", {"adamw": [], "cautious": [cautious], "clipped": [("optimizer", "grad_clip", 0.25)]})
+    dump_runs(
+        "optimizers",
+        {
+            "muon": [muon],
+            "muon_plus": [muon, ("optimizer", "muon_plus", True)],
+            "cautious_muon": [muon, cautious],
+            "accumulation": [("data", "target_batch_size", 8)],
+            "untied": [("model", "tie_weights", False)],
+        },
+    )
 
 
 def dump_padded_batch() -> None:
