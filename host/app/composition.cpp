@@ -76,6 +76,7 @@ void Composition::open_log() {
     return;
   }
   run_.events->add(make_text_log({settings.logging.file, settings.logging.level, settings.run.target_step}));
+  if (settings.logging.level == "DEBUG") context.log_level = STC_LOG_DEBUG;
   context.log = [](int level, const std::string& plugin, const std::string& message) {
     log_line(level, plugin + ": " + message);
   };

@@ -127,6 +127,7 @@ BOOST_AUTO_TEST_CASE(falls_back_with_a_line_where_the_device_cannot_fuse) {
     stc::host::install_torch_services();
     std::vector<std::pair<int, std::string>> lines;
     stc::host::RunContext context;
+    context.log_level = STC_LOG_DEBUG;
     context.log = [&](int level, const std::string&, const std::string& text) { lines.emplace_back(level, text); };
     const stc::host::Services services("adamw", &context);
     const stc::Host host(services.table());
