@@ -60,6 +60,12 @@ void polynomial_rows(const S* a, int64_t rows, int64_t begin, int64_t end, S* p)
 }
 
 template <class S>
+void symmetric_product_rows(const S* a, const S* b, int64_t rows, int64_t begin, int64_t end, S* product) {
+  multiply<S>(false, end - begin, end, rows, 1, a + begin * rows, rows, b, rows, 0, product + begin * rows, rows);
+  mirror(product, rows, begin, end);
+}
+
+template <class S>
 void product_rows(const S* p, const S* x, int64_t rows, int64_t cols, int64_t begin, int64_t end, S* y) {
   multiply<S>(false, end - begin, cols, rows, 1, p + begin * rows, rows, x, cols, 0, y + begin * cols, cols);
 }
@@ -67,6 +73,7 @@ void product_rows(const S* p, const S* x, int64_t rows, int64_t cols, int64_t be
 #define STC_MUON_PRODUCTS(S)                                                     \
   template void gram_rows<S>(const S*, int64_t, int64_t, int64_t, int64_t, S*);  \
   template void polynomial_rows<S>(const S*, int64_t, int64_t, int64_t, S*);     \
+  template void symmetric_product_rows<S>(const S*, const S*, int64_t, int64_t, int64_t, S*); \
   template void product_rows<S>(const S*, const S*, int64_t, int64_t, int64_t, int64_t, S*);
 STC_MUON_PRODUCTS(float)
 STC_MUON_PRODUCTS(double)

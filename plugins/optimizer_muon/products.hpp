@@ -19,6 +19,10 @@ void gram_rows(const S* x, int64_t rows, int64_t cols, int64_t begin, int64_t en
 template <class S>
 void polynomial_rows(const S* a, int64_t rows, int64_t begin, int64_t end, S* p);
 
+/// The same of A B, for symmetric A and B whose product is symmetric.
+template <class S>
+void symmetric_product_rows(const S* a, const S* b, int64_t rows, int64_t begin, int64_t end, S* product);
+
 /// Rows [begin, end) of Y = P X. P: rows x rows; X and Y: rows x cols.
 template <class S>
 void product_rows(const S* p, const S* x, int64_t rows, int64_t cols, int64_t begin, int64_t end, S* y);

@@ -50,6 +50,10 @@ scheduler: {warmup_steps: 1}
 checkpoint: {every_steps: 1, keep_last: 3, resume: auto}
 logging: {json_file: log.jsonl}
 )"},
+};
+
+/// Optimizers with a state of their own.
+const Scenario kOptimizers[] = {
     {"muon with caution", R"(
 run: {seed: 5, device: cpu, max_steps: 24, output_dir: out}
 model: {vocab_size: 64, max_seq_len: 8, n_layer: 2, n_head: 2, d_model: 16, d_ff: 32}
@@ -131,7 +135,8 @@ void check_equal_checkpoints(const fs::path& a, const fs::path& b) {
 
 BOOST_AUTO_TEST_SUITE(resume)
 
-BOOST_DATA_TEST_CASE(gives_the_same_bits_after_a_chain_of_kills, boost::unit_test::data::make(kScenarios)) {
+BOOST_DATA_TEST_CASE(gives_the_same_bits_after_a_chain_of_kills,
+                     boost::unit_test::data::make(kScenarios) + boost::unit_test::data::make(kOptimizers)) {
   const fs::path unbroken = make_folder("unbroken", sample);
   const ProcessResult whole = train(unbroken, "");
   BOOST_REQUIRE_MESSAGE(whole.exit == 0, whole.err);
