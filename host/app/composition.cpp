@@ -81,6 +81,7 @@ void Composition::open_log() {
     return;
   }
   run_.events->add(make_text_log({settings.logging.file, settings.logging.level, settings.run.target_step}));
+  if (settings.logging.level == "DEBUG") context.log_level = STC_LOG_DEBUG;
   context.log = [](int level, const std::string& plugin, const std::string& message) {
     log_line(level, plugin + ": " + message);
   };
@@ -292,6 +293,7 @@ void Composition::build_trainer() {
   parts.shapes = validate_shapes(run_.settings, device_name_.substr(0, device_name_.find(':')),
                                  precision_word(plan_.compute_dtype), run_.model->dimensions());
   run_.trainer = std::make_unique<Trainer>(std::move(parts));
+  report_routing();
   if (mode_ == ComposeMode::kCheck) {
     run_.loader->next();  // the data are there, and of the right kind
     return;
@@ -305,6 +307,16 @@ void Composition::build_trainer() {
     run_.store->begin_resumed(run_.run_id);
   } else {
     run_.store->claim();
+  }
+}
+
+void Composition::report_routing() const {
+  for (const AlgorithmShare& share : run_.trainer->routing()) {
+    if (mode_ == ComposeMode::kCheck) {
+      std::cerr << "optimizer: " << line_of(share) << "\n";
+    } else {
+      log_line(STC_LOG_DEBUG, "optimizer: " + line_of(share));
+    }
   }
 }
 

@@ -45,6 +45,8 @@ class Composition {
   std::function<bool()> stop_predicate();
   void open_log();
   void warn(const std::string& text) const;
+  /// Which parameters get which update: on standard error when only checking, else in the log at DEBUG.
+  void report_routing() const;
 
   Run& run_;
   Registry& registry_;

@@ -15,10 +15,7 @@ int validate_command(const ValidateArguments& arguments) {
   print_warnings(config);
 
   const Value document = config.redacted();
-  if (arguments.deep) {
-    const std::unique_ptr<Run> run = compose(std::move(config), registry, ComposeMode::kCheck);
-    std::cerr << "optimizer: " << run->trainer->routing() << "\n";
-  }
+  if (arguments.deep) compose(std::move(config), registry, ComposeMode::kCheck);
   std::cout << (arguments.format == "json" ? to_json(document) + "\n" : to_yaml(document));
   return kExitDone;
 }

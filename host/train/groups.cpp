@@ -58,7 +58,7 @@ GroupPlan plan_groups(const std::vector<const ModelParameter*>& parameters,
                       const Location& muon_lr_at) {
   refuse_unused(settings.groups, parameters, groups_at);
   const bool any_muon = std::find(routing.begin(), routing.end(), "muon") != routing.end();
-  if (settings.muon_lr && !any_muon) {
+  if (settings.muon_lr && !routing.empty() && !any_muon) {
     throw ConfigError("optimizer.muon_lr: got a rate, but optimizer " + settings.name +
                           " gives no parameter to Muon",
                       "set optimizer.name: muon, or remove muon_lr",

@@ -22,7 +22,7 @@ struct GroupPlan {
 /// For each parameter, what the first entry of optimizer.groups whose pattern matches its name says;
 /// for what that leaves out: optimizer.lr, or optimizer.muon_lr where `routing` says "muon"; and
 /// optimizer.weight_decay, or 0 for norms and biases under optimizer.no_decay.
-/// \param routing algorithm of each parameter, in their order; empty: the optimizer has just one.
+/// \param routing algorithm of each parameter, in their order; empty: not known yet.
 /// \throws ConfigError when a pattern matches no name of `parameters`, or muon_lr is given and no
 /// parameter is routed to Muon.
 GroupPlan plan_groups(const std::vector<const ModelParameter*>& parameters,

@@ -27,25 +27,6 @@ stc_bound_parameter bound_parameter(const ModelParameter& parameter, uint32_t gr
 
 }  // namespace
 
-std::vector<std::string> Optimizer::routing(const std::vector<const ModelParameter*>& parameters) {
-  std::vector<std::string> names(parameters.size(), name());
-  if (api<stc_optimizer_api>().get_extension == nullptr) return names;
-  const auto* found = static_cast<const stc_optimizer_routing*>(
-      call("get_extension", [&] { return api<stc_optimizer_api>().get_extension(raw_, STC_OPTIMIZER_ROUTING); }));
-  if (found == nullptr || found->struct_size < STC_SIZE_TO_END(stc_optimizer_routing, route)) return names;
-  std::vector<stc_bound_parameter> items;
-  for (const ModelParameter* parameter : parameters) items.push_back(bound_parameter(*parameter, 0));
-  std::vector<const char*> routes(parameters.size(), nullptr);
-  call("route", [&] {
-    return found->route(raw_, items.data(), static_cast<uint32_t>(items.size()), sizeof(stc_bound_parameter),
-                        routes.data());
-  });
-  for (size_t i = 0; i < routes.size(); ++i) {
-    if (routes[i] != nullptr) names[i] = routes[i];
-  }
-  return names;
-}
-
 void Optimizer::bind(const std::vector<const ModelParameter*>& parameters, const std::vector<uint32_t>& group,
                      const std::vector<OptimizerGroup>& groups) {
   std::vector<stc_bound_parameter> bound;
@@ -91,8 +72,27 @@ void Optimizer::reset() {
   call("reset", [&] { api<stc_optimizer_api>().reset(raw_); });
 }
 
+bool Optimizer::has_modes() const { return api<stc_optimizer_api>().set_mode != nullptr; }
+
+std::string Optimizer::algorithm(size_t index) const {
+  const auto& slots = api<stc_optimizer_api>();
+  if (slots.get_extension == nullptr) return name();
+  const auto* routing = static_cast<const stc_optimizer_routing*>(slots.get_extension(raw_, STC_OPTIMIZER_ROUTING));
+  if (routing == nullptr || routing->struct_size < STC_SIZE_TO_END(stc_optimizer_routing, algorithm)) return name();
+  const char* word = routing->algorithm(raw_, static_cast<uint32_t>(index));
+  return word == nullptr ? name() : word;
+}
+
+void Optimizer::set_group(uint32_t index, const OptimizerGroup& group) {
+  if (api<stc_optimizer_api>().set_group == nullptr) {
+    throw PluginError("plugin " + name() + " (optimizer): has no set_group, so the rate of a group cannot change");
+  }
+  const stc_group raw{sizeof(stc_group), 0, group.lr_scale, group.weight_decay};
+  call("set_group", [&] { return api<stc_optimizer_api>().set_group(raw_, index, &raw); });
+}
+
 void Optimizer::set_mode(int mode) {
-  if (api<stc_optimizer_api>().set_mode == nullptr) return;
+  if (!has_modes()) return;
   call("set_mode", [&] { api<stc_optimizer_api>().set_mode(raw_, mode); });
 }
 

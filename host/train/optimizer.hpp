@@ -21,8 +21,6 @@ class Optimizer : public Instance {
  public:
   explicit Optimizer(InstanceSpec spec);
   ~Optimizer() override;
-  /// The algorithm of each parameter, in their order: this plugin's name where it has but one.
-  std::vector<std::string> routing(const std::vector<const ModelParameter*>& parameters);
   /// parameters: trainable ones, borrowed; group[i] indexes groups.
   void bind(const std::vector<const ModelParameter*>& parameters, const std::vector<uint32_t>& group,
             const std::vector<OptimizerGroup>& groups);
@@ -30,9 +28,14 @@ class Optimizer : public Instance {
   void state_save(const stc_state_writer& writer);
   void state_load(const stc_state_reader& reader);
   void reset();
+  /// What step trains at and what is saved or evaluated may be different weights: STC_MODE_*. No effect
+  /// where the optimizer has no modes.
   void set_mode(int mode);
-  /// Whether set_mode may change the parameters.
-  bool has_modes() const { return api<stc_optimizer_api>().set_mode != nullptr; }
+  bool has_modes() const;
+  /// Which update the bound parameter `index` gets: the optimizer's name unless it says more.
+  std::string algorithm(size_t index) const;
+  /// Changes a group of bind. \throws PluginError when the optimizer cannot.
+  void set_group(uint32_t index, const OptimizerGroup& group);
 
  private:
   stc_optimizer* raw_ = nullptr;

@@ -1,7 +1,5 @@
 // What the trainer reports: train_start, train_step, train_end.
 
-#include <algorithm>
-
 #include "host/train/schedule.hpp"
 #include "host/train/trainer_impl.hpp"
 
@@ -15,28 +13,6 @@ std::string ooo_text(const StageReport& report) {
 }
 
 }  // namespace
-
-/// "muon: 14 tensors, 57344 values; adamw: 6 tensors, 9536 values", in order of first use.
-std::string Trainer::Impl::routing_text() const {
-  std::vector<std::string> names;
-  for (const std::string& name : routing) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-  std::string text;
-  for (const std::string& name : names) {
-    int64_t tensors = 0, values = 0;
-    for (size_t i = 0; i < routing.size(); ++i) {
-      if (routing[i] != name) continue;
-      tensors += 1;
-      values += trainable_tensors[i].numel();
-    }
-    text += (text.empty() ? "" : "; ") + name + ": " + std::to_string(tensors) + " tensors, " +
-            std::to_string(values) + " values";
-  }
-  return text;
-}
-
-std::string Trainer::routing() const { return impl_->routing_text(); }
 
 void Trainer::Impl::emit_train_start(uint64_t target) {
   Event event("train_start");
@@ -53,7 +29,7 @@ void Trainer::Impl::emit_train_start(uint64_t target) {
       .add("threads", int64_t{parts.context->device.num_threads})
       .add("dataset", settings.data.plugin)
       .add("optimizer", parts.optimizer->name())
-      .add("routing", routing_text())
+      .add("routing", summary_of(routing))
       .add("path", std::string(fused ? "fused" : "autograd"));
   std::string overrides;
   for (const KeyInfo& key : parts.config->keys()) {

@@ -15,6 +15,24 @@
 namespace stc::host {
 namespace {
 
+/// While it lives, the parameters are those to be saved, which need not be those that are trained.
+class SaveMode {
+ public:
+  SaveMode(Optimizer& optimizer, Model& model) : optimizer_(optimizer), model_(model) { set(STC_MODE_SAVE); }
+  ~SaveMode() { set(STC_MODE_TRAIN); }
+  SaveMode(const SaveMode&) = delete;
+  SaveMode& operator=(const SaveMode&) = delete;
+
+ private:
+  void set(int mode) {
+    if (!optimizer_.has_modes()) return;
+    optimizer_.set_mode(mode);
+    model_.parameters_changed();
+  }
+  Optimizer& optimizer_;
+  Model& model_;
+};
+
 std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += "\n    " + line;
@@ -34,6 +52,7 @@ Value Trainer::Impl::fingerprints() const {
 
 Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::Tensor& rng) {
   const at::NoGradGuard no_grad;
+  const SaveMode save_mode(*parts.optimizer, *parts.model);
   Snapshot snapshot;
   snapshot.step = counters.step;
   snapshot.best = best;
@@ -127,6 +146,7 @@ void Trainer::Impl::restore_ema(const LoadedCheckpoint& checkpoint) {
 void Trainer::Impl::restore_optimizer(const LoadedCheckpoint& checkpoint) {
   const StateProvider provider(checkpoint.optimizer, checkpoint.state.value("optimizer", Value::object()));
   parts.optimizer->state_load(provider.reader());
+  if (parts.optimizer->has_modes()) parts.model->parameters_changed();  // back at the weights that it trains
   const StateProvider scaler({}, checkpoint.state.value("precision", Value::object()));
   parts.precision->state_load(scaler.reader());
 }

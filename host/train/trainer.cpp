@@ -26,6 +26,8 @@ Trainer::~Trainer() = default;
 
 const Counters& Trainer::counters() const { return impl_->counters; }
 
+const std::vector<AlgorithmShare>& Trainer::routing() const { return impl_->routing; }
+
 FitResult Trainer::fit() {
   Impl& self = *impl_;
   const uint64_t target = std::max<uint64_t>(self.counters.step, self.settings.run.target_step);

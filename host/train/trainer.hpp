@@ -17,6 +17,7 @@
 #include "host/train/optimizer.hpp"
 #include "host/train/precision.hpp"
 #include "host/train/review.hpp"
+#include "host/train/routing.hpp"
 #include "host/train/shape_validation.hpp"
 
 namespace stc::host {
@@ -78,8 +79,8 @@ class Trainer {
   /// the step under way; leaves a checkpoint of its last step.
   FitResult fit();
   const Counters& counters() const;
-  /// Which algorithm updates how many tensors and values, in one line.
-  std::string routing() const;
+  /// Which update the parameters get.
+  const std::vector<AlgorithmShare>& routing() const;
 
  private:
   struct Window;

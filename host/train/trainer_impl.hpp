@@ -60,8 +60,8 @@ struct Trainer::Impl {
   std::vector<const ModelParameter*> trainable;
   std::vector<at::Tensor> trainable_tensors;
   std::vector<at::Tensor> owned_gradients;  // the model's own buffers; undefined: .grad is used
-  std::vector<std::string> routing;         // algorithm of each, in the same order
   int64_t parameter_count = 0;
+  std::vector<AlgorithmShare> routing;
 
   PhaseClock phases;
   GradientPass pass;
@@ -100,6 +100,7 @@ struct Trainer::Impl {
   void review_resumed_step();
   // update.cpp
   void bind_optimizer();
+  void bind_groups();
   std::vector<at::Tensor> gradients() const;
   void clear_gradients();
   at::Tensor gradient_norm(const std::vector<at::Tensor>& gradients) const;
@@ -116,7 +117,6 @@ struct Trainer::Impl {
   std::string write_replay(const Window& window);
   std::optional<std::string> spoiled_weight() const;
   // report.cpp
-  std::string routing_text() const;
   void emit_train_start(uint64_t target);
   void emit_train_step(Window& window);
   void emit_train_end(StopReason reason);

@@ -47,11 +47,27 @@ void Trainer::Impl::bind_optimizer() {
   if (trainable.empty()) {
     throw TrainError("model " + parts.model->name() + ": has no trainable parameter");
   }
-  routing = parts.optimizer->routing(trainable);
-  const GroupPlan plan =
-      plan_groups(trainable, routing, settings.optimizer, parts.config->where("optimizer.groups"),
-                  parts.config->where("optimizer.muon_lr"));
-  parts.optimizer->bind(trainable, plan.group, plan.groups);
+  bind_groups();
+  routing = algorithm_shares(*parts.optimizer, trainable);
+}
+
+void Trainer::Impl::bind_groups() {
+  const Location groups_at = parts.config->where("optimizer.groups");
+  const Location muon_lr_at = parts.config->where("optimizer.muon_lr");
+  const GroupPlan plan = plan_groups(trainable, {}, settings.optimizer, groups_at, muon_lr_at);
+  if (!settings.optimizer.muon_lr) return parts.optimizer->bind(trainable, plan.group, plan.groups);
+  // What goes to Muon is known once it is bound: until then each parameter is a group of its own.
+  std::vector<uint32_t> own(trainable.size());
+  std::vector<OptimizerGroup> groups;
+  for (uint32_t i = 0; i < own.size(); ++i) {
+    own[i] = i;
+    groups.push_back(plan.groups[plan.group[i]]);
+  }
+  parts.optimizer->bind(trainable, own, groups);
+  std::vector<std::string> algorithms;
+  for (uint32_t i = 0; i < own.size(); ++i) algorithms.push_back(parts.optimizer->algorithm(i));
+  const GroupPlan routed = plan_groups(trainable, algorithms, settings.optimizer, groups_at, muon_lr_at);
+  for (uint32_t i = 0; i < own.size(); ++i) parts.optimizer->set_group(i, routed.groups[routed.group[i]]);
 }
 
 std::vector<at::Tensor> Trainer::Impl::gradients() const {

@@ -1,94 +1,18 @@
 #include "adamw.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <set>
 #include <string>
 #include <utility>
-
-#include <stc/core/shape.hpp>
 
 namespace stc::adamw {
 namespace {
 
-[[noreturn]] void refuse(const std::string& name, const std::string& what) {
-  throw Fault(STC_ERROR_INVALID_ARGUMENT, "parameter " + name + ": " + what);
-}
-
-/// tensor_info, its failures (sparse, complex) as INVALID_ARGUMENT with the parameter's name.
-stc_tensor_info info_of(const Host& host, stc_tensor tensor, const std::string& name, const char* what) {
-  try {
-    return stable::tensor_info(host, tensor);
-  } catch (const Fault& fault) {
-    refuse(name, std::string(what) + fault.what());
-  }
-}
-
-Element element_of(const std::string& name, int32_t dtype) {
+Element element_of(int32_t dtype) {
   switch (dtype) {
-    case STC_DTYPE_FLOAT32: return Element::kFloat32;
     case STC_DTYPE_FLOAT64: return Element::kFloat64;
     case STC_DTYPE_FLOAT16: return Element::kFloat16;
     case STC_DTYPE_BFLOAT16: return Element::kBFloat16;
-    default: refuse(name, std::string("got dtype ") + dtype_name(dtype) + ", expected a floating-point one");
-  }
-}
-
-Slot make_slot(const Host& host, const stable::BoundParameter& parameter, size_t num_groups) {
-  const stc_tensor_info info = info_of(host, parameter.tensor.get(), parameter.name, "");
-  Slot slot;
-  slot.name = parameter.name;
-  slot.tensor = parameter.tensor;
-  slot.group = parameter.group;
-  if (slot.group >= num_groups) refuse(slot.name, "is in group " + std::to_string(slot.group) + " of " + std::to_string(num_groups));
-  slot.dtype = info.dtype;
-  slot.element = element_of(slot.name, info.dtype);
-  slot.on_host = info.device_type == STC_DEVICE_CPU;
-  slot.device_type = info.device_type;
-  slot.device_index = info.device_index;
-  slot.sizes.assign(info.sizes, info.sizes + info.ndim);
-  slot.numel = 1;
-  for (const int64_t size : slot.sizes) slot.numel *= size;
-  slot.data = info.data;
-  if (slot.on_host && info.is_contiguous == 0) refuse(slot.name, "is not contiguous; make it so before it becomes a parameter");
-  return slot;
-}
-
-/// Two parameters over one memory would be updated twice, and by two threads at once.
-void refuse_shared_memory(const std::vector<Slot>& slots) {
-  std::vector<const Slot*> order;
-  for (const Slot& slot : slots) {
-    if (slot.on_host && slot.numel > 0) order.push_back(&slot);
-  }
-  std::sort(order.begin(), order.end(), [](const Slot* a, const Slot* b) { return a->data < b->data; });
-  for (size_t i = 1; i < order.size(); ++i) {
-    const Slot& a = *order[i - 1];
-    const auto* end = static_cast<const char*>(a.data) + a.numel * static_cast<int64_t>(dtype_size(a.dtype));
-    if (order[i]->data < end) refuse(order[i]->name, "shares memory with " + a.name + "; bind a tied tensor once");
-  }
-}
-
-/// The one number of a 0-d tensor on the CPU.
-double read_scalar(const Host& host, stc_tensor tensor, const char* what) {
-  const stc_tensor_info info = stable::tensor_info(host, tensor);
-  if (info.device_type != STC_DEVICE_CPU || info.dtype != STC_DTYPE_FLOAT32) {
-    throw Fault(STC_ERROR_INVALID_ARGUMENT, std::string(what) + ": expected a 0-d float32 tensor on the parameters' device");
-  }
-  return static_cast<double>(*static_cast<const float*>(info.data));
-}
-
-void check_gradient(const Slot& slot, const stc_tensor_info& info) {
-  if (info.dtype != slot.dtype) {
-    refuse(slot.name, std::string("gradient has dtype ") + dtype_name(info.dtype) + ", expected " + dtype_name(slot.dtype));
-  }
-  const bool same_shape = static_cast<size_t>(info.ndim) == slot.sizes.size() &&
-                          std::equal(slot.sizes.begin(), slot.sizes.end(), info.sizes);
-  if (!same_shape) {
-    refuse(slot.name, "gradient has shape " + shape_text(info.sizes, static_cast<size_t>(info.ndim)) + ", expected " +
-                          shape_text(slot.sizes));
-  }
-  if (info.device_type != slot.device_type || info.device_index != slot.device_index) {
-    refuse(slot.name, "gradient is on another device than the parameter");
+    default: return Element::kFloat32;
   }
 }
 
@@ -102,24 +26,25 @@ AdamW::AdamW(const Params& params, stc::Host host) : host_(host), on_host_(host)
   settings_.beta2 = params.betas[1];
   settings_.eps = params.eps;
   settings_.fused = params.fused.value_or(true);
+  fused_demanded_ = params.fused.value_or(false);
 }
 
 void AdamW::bind(const std::vector<stable::BoundParameter>& parameters, const std::vector<Group>& groups) {
   if (!slots_.empty()) throw Fault(STC_ERROR_STATE, "bind: called twice");
   groups_ = groups;
   for (const stable::BoundParameter& parameter : parameters) {
-    slots_.push_back(make_slot(host_, parameter, groups.size()));
+    Slot& slot = slots_.emplace_back();
+    static_cast<stable::BoundInfo&>(slot) = stable::describe(host_, parameter, groups.size());
+    slot.element = element_of(slot.dtype);
   }
-  refuse_shared_memory(slots_);
+  stable::refuse_shared_memory(slots_);
   on_host_.bind(slots_);
   on_device_.bind(slots_);
+  settings_.fused_on_device = settings_.fused && on_device_.can_fuse(host_, fused_demanded_);
 }
 
 void AdamW::step(const Step& step, const stable::Gradients& gradients) {
-  if (gradients.size() != slots_.size()) {
-    throw Fault(STC_ERROR_INVALID_ARGUMENT, "step: got " + std::to_string(gradients.size()) + " gradients, expected " +
-                                                std::to_string(slots_.size()));
-  }
+  stable::check_count(gradients, slots_.size());
   std::vector<HostGradient> on_host;
   std::vector<uint32_t> device_indices;
   std::vector<stable::Tensor> device_gradients;
@@ -127,8 +52,7 @@ void AdamW::step(const Step& step, const stable::Gradients& gradients) {
   for (uint32_t i = 0; i < gradients.size(); ++i) {
     if (!gradients.has(i)) continue;
     const Slot& slot = slots_[i];
-    const stc_tensor_info info = info_of(host_, gradients.raw(i), slot.name, "gradient: ");
-    check_gradient(slot, info);
+    const stc_tensor_info info = stable::check_gradient(host_, gradients.raw(i), slot);
     if (slot.on_host) {
       on_host.push_back({i, info.is_contiguous != 0 ? info.data : on_host_.copy_strided(info, slot.numel)});
     } else {
@@ -142,9 +66,9 @@ void AdamW::step(const Step& step, const stable::Gradients& gradients) {
     last_step_.reset();
   }
   if (!on_host.empty()) {
-    if (step.found_inf != nullptr && read_scalar(host_, step.found_inf, "found_inf") != 0) return;
+    if (step.found_inf != nullptr && stable::read_scalar(host_, step.found_inf, "found_inf") != 0) return;
     const double factor =
-        step.grad_factor_t != nullptr ? read_scalar(host_, step.grad_factor_t, "grad_factor") : step.grad_factor;
+        step.grad_factor_t != nullptr ? stable::read_scalar(host_, step.grad_factor_t, "grad_factor") : step.grad_factor;
     on_host_.step(settings_, groups_, step.lr, factor, on_host);
   }
   if (!device_indices.empty()) {
@@ -171,28 +95,6 @@ void AdamW::save(stable::StateWriter& writer) const {
   }
 }
 
-namespace {
-
-/// A moment as it is in the checkpoint, checked against its parameter.
-stc_buffer find_moment(const stable::StateReader& reader, const Slot& slot, const std::string& state) {
-  const std::string name = slot.name + "/" + state;
-  const stc_buffer found = reader.buffer(name.c_str());
-  if (found.data == nullptr && slot.numel > 0) throw Fault(STC_ERROR_INVALID_ARGUMENT, "state " + name + ": is missing");
-  const bool fits = found.dtype == (slot.on_host ? slot.state_dtype() : slot.dtype) &&
-                    static_cast<size_t>(found.ndim) == slot.sizes.size() &&
-                    std::equal(slot.sizes.begin(), slot.sizes.end(), found.sizes);
-  if (!fits) {
-    throw Fault(STC_ERROR_INVALID_ARGUMENT,
-                "state " + name + ": got " + dtype_name(found.dtype) + " " +
-                    shape_text(found.sizes, static_cast<size_t>(found.ndim)) + ", expected " +
-                    dtype_name(slot.on_host ? slot.state_dtype() : slot.dtype) + " " +
-                    shape_text(slot.sizes));
-  }
-  return found;
-}
-
-}  // namespace
-
 void AdamW::load(stable::StateReader& reader) {
   struct Found {
     stc_buffer exp_avg, exp_avg_sq;
@@ -200,11 +102,10 @@ void AdamW::load(stable::StateReader& reader) {
   };
   std::vector<Found> all;
   for (const Slot& slot : slots_) {
-    const auto updates = reader.number<int64_t>((slot.name + "/step").c_str());
-    if (!updates || *updates < 0) {
-      throw Fault(STC_ERROR_INVALID_ARGUMENT, "state " + slot.name + "/step: is " + (updates ? "negative" : "missing"));
-    }
-    all.push_back({find_moment(reader, slot, "exp_avg"), find_moment(reader, slot, "exp_avg_sq"), *updates});
+    const int32_t dtype = slot.on_host ? slot.state_dtype() : slot.dtype;
+    all.push_back({stable::state_tensor(reader, slot, "exp_avg", dtype),
+                   stable::state_tensor(reader, slot, "exp_avg_sq", dtype),
+                   stable::state_count(reader, slot, "step")});
   }
   for (size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
@@ -232,10 +133,7 @@ void AdamW::reset() {
 }
 
 void AdamW::set_group(uint32_t index, const Group& group) {
-  if (index >= groups_.size()) {
-    throw Fault(STC_ERROR_INVALID_ARGUMENT, "set_group: got index " + std::to_string(index) + ", there are " +
-                                                std::to_string(groups_.size()) + " groups");
-  }
+  stable::check_group(index, groups_.size());
   groups_[index] = group;
 }
 

@@ -26,7 +26,8 @@ class AdamW {
       v("betas", &Params::betas, "decay rates of the first and second moment", stc::half_open(0.0, 1.0));
       v("eps", &Params::eps, "added to the root of the second moment", stc::above(0.0));
       v("fused", &Params::fused,
-        "one vectorised, multi-threaded pass: null where it works, true always, false a plain loop");
+        "one vectorised, multi-threaded pass on the CPU, LibTorch's fused update elsewhere; null and true where it works, "
+        "false a plain loop");
     }
   };
 
@@ -46,6 +47,7 @@ class AdamW {
  private:
   Host host_;
   Settings settings_;
+  bool fused_demanded_ = false;
   std::vector<Group> groups_;
   std::vector<Slot> slots_;
   HostUpdate on_host_;

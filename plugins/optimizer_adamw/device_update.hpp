@@ -17,6 +17,9 @@ class DeviceUpdate {
  public:
   /// Zero moments for the slots that are not on the host. `slots` must outlive this.
   void bind(std::vector<Slot>& slots);
+  /// Whether LibTorch's fused update works for the slots that are not on the host: it is tried on one element of
+  /// each device and type. Where it does not, one line in the log says why, a warning if it was `demanded`.
+  bool can_fuse(const Host& host, bool demanded) const;
   /// One update of the slots in `indices`, whose gradients are given. A skipped update (found_inf) changes
   /// nothing but Slot::updates, which the caller takes back once it knows.
   void step(const Settings& settings, const std::vector<Group>& groups, const Step& step,

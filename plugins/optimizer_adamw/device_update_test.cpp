@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "device_update.hpp"
 #include "host/services/services.hpp"
@@ -71,7 +74,7 @@ BOOST_AUTO_TEST_CASE(both_forms_follow_the_host_with_and_without_caution) {
           host.bind(on_host);
           device.bind(elsewhere);
           adamw::Settings settings;
-          settings.fused = fused;
+          settings.fused_on_device = fused;
           settings.cautious = cautious;
           const std::vector<stc::Group> groups = {{1.0, 0.1}};
           for (uint64_t s = 0; s < 20; ++s) {
@@ -102,7 +105,7 @@ BOOST_AUTO_TEST_CASE(an_overflow_changes_nothing) {
     adamw::DeviceUpdate device;
     device.bind(slots);
     adamw::Settings settings;
-    settings.fused = fused;
+    settings.fused_on_device = fused;
     Tensor found_inf = Tensor::zeros({});
     found_inf.data<float>()[0] = 1;
     stc::Step step;
@@ -112,6 +115,35 @@ BOOST_AUTO_TEST_CASE(an_overflow_changes_nothing) {
     BOOST_TEST(max_difference(slots[0].tensor, start) == 0);
     BOOST_TEST(max_difference(slots[0].device_exp_avg, Tensor::zeros({50})) == 0);
     BOOST_TEST(max_difference(slots[0].device_exp_avg_sq, Tensor::zeros({50})) == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(falls_back_with_a_line_where_the_device_cannot_fuse) {
+  struct Case {
+    bool demanded;
+    int level;
+  };
+  for (const Case& c : {Case{true, STC_LOG_WARNING}, Case{false, STC_LOG_DEBUG}}) {
+    stc::host::install_torch_services();
+    std::vector<std::pair<int, std::string>> lines;
+    stc::host::RunContext context;
+    context.log_level = STC_LOG_DEBUG;
+    context.log = [&](int level, const std::string&, const std::string& text) { lines.emplace_back(level, text); };
+    const stc::host::Services services("adamw", &context);
+    const stc::Host host(services.table());
+    std::mt19937 engine(7);
+    std::vector<adamw::Slot> slots = {slot_for(random({4}, engine), false)};
+    adamw::DeviceUpdate device;
+    device.bind(slots);
+    BOOST_TEST(device.can_fuse(host, c.demanded));
+    BOOST_TEST(lines.empty());
+    slots.push_back(slot_for(Tensor::zeros({4}, STC_DTYPE_INT32), false));  // a type that the operator refuses
+    slots.back().dtype = STC_DTYPE_INT32;
+    BOOST_TEST(!device.can_fuse(host, c.demanded));
+    BOOST_REQUIRE(lines.size() == 1);
+    BOOST_TEST(lines[0].first == c.level);
+    BOOST_TEST(lines[0].second.starts_with("fused: the device has no fused update, the plain one is used: "), lines[0].second);
+    BOOST_TEST(lines[0].second.find("Int") != std::string::npos, lines[0].second);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <stc/stable/optimizer.hpp>
+#include <stc/stable/bound.hpp>
 
 #include "kernel.hpp"
 
@@ -17,32 +17,19 @@ struct Settings {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
-  bool fused = true;
+  bool fused = true;            // on the CPU
+  bool fused_on_device = true;  // elsewhere: LibTorch's fused operator
   bool cautious = false;
 };
 
-struct Slot {
-  std::string name;
-  stable::Tensor tensor;
-  uint32_t group = 0;
-  int32_t dtype = 0;  // STC_DTYPE_*
+struct Slot : stable::BoundInfo {
   Element element = Element::kFloat32;
-  bool on_host = true;
-  int32_t device_type = STC_DEVICE_CPU;
-  int32_t device_index = -1;
-  std::vector<int64_t> sizes;
-  int64_t numel = 0;
-  void* data = nullptr;
   int64_t updates = 0;  // made so far
   // on the host: views into the packed moments
   void* exp_avg = nullptr;
   void* exp_avg_sq = nullptr;
   // elsewhere
   stable::Tensor device_exp_avg, device_exp_avg_sq;
-
-  bool is_double() const { return element == Element::kFloat64; }
-  int32_t state_dtype() const { return is_double() ? STC_DTYPE_FLOAT64 : STC_DTYPE_FLOAT32; }
-  size_t state_size() const { return is_double() ? sizeof(double) : sizeof(float); }
 };
 
 /// The multipliers of update number t (from 1) at rate lr.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <stc/stable/ops.hpp>
+#include <stc/stable/update.hpp>
 #include <torch/headeronly/util/BFloat16.h>
 #include <torch/headeronly/util/Half.h>
 
@@ -25,8 +26,6 @@ void select(void* parameter, const void* before, const void* gradient, int64_t b
     if (!((d > 0 && s > 0) || (d < 0 && s < 0))) p[i] = old[i];
   }
 }
-
-Tensor sign(const Tensor& x) { return stable::call<"aten::sign(Tensor self) -> Tensor">(x); }
 
 }  // namespace
 
@@ -86,8 +85,8 @@ void Mask::revert(const stable::Gradients& gradients, bool any_gradient) {
         stable::copy_(p, entry.before_tensor);
         continue;
       }
-      const Tensor agreement = stable::mul(sign(stable::sub(entry.before_tensor, p)), sign(gradients[i]));
-      stable::copy_(p, stable::where(stable::gt(agreement, 0), p, entry.before_tensor));
+      const Tensor keep = stable::same_sign(stable::sub(entry.before_tensor, p), gradients[i]);
+      stable::copy_(p, stable::where(keep, p, entry.before_tensor));
       continue;
     }
     const stc_tensor_info info = stable::tensor_info(host_, gradients.raw(i));

@@ -1,20 +1,20 @@
 /// \file
-/// Which parameters Muon updates; the others get AdamW.
+/// Which parameters Muon updates.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
-#include <stc/stable/optimizer.hpp>
+#include <stc/core/model_roles.hpp>
 
 namespace stc::muon {
 
-/// True for the weight of a linear layer: role linear, two dimensions, floating, and no part of its dotted
-/// name that says embedding or head (embed, embedding, wte, wpe, lm_head, classifier, output, output_proj,
-/// score, score_proj, head). The role "force muon" goes to Muon when the tensor is a floating matrix and no
-/// bias; every other role to AdamW.
-bool is_muon(const Host& host, const stable::BoundParameter& parameter);
-
-/// Whether a part of the name says embedding or head.
-bool is_excluded_name(std::string_view name);
+/// The weights of linear layers that are neither embedding nor head, by role and by the parts of the name. A
+/// parameter whose model forces the role is taken whatever its name, unless it is a bias or no matrix.
+inline bool takes(int32_t role, std::string_view name, size_t rank, int64_t numel) {
+  if (rank != 2 || numel == 0 || leaf_of(name).ends_with("bias")) return false;
+  if (role == STC_ROLE_FORCE_MUON) return true;
+  return role == STC_ROLE_LINEAR && role_in_name(name) == STC_ROLE_OTHER;
+}
 
 }  // namespace stc::muon

@@ -52,6 +52,29 @@ logging: {json_file: log.jsonl}
 )"},
 };
 
+/// Optimizers with a state of their own.
+const Scenario kOptimizers[] = {
+    {"muon with caution", R"(
+run: {seed: 5, device: cpu, max_steps: 24, output_dir: out}
+model: {vocab_size: 64, max_seq_len: 8, n_layer: 2, n_head: 2, d_model: 16, d_ff: 32}
+data: {num_tokens: 10, micro_batch_size: 2, target_batch_size: 4}
+optimizer: {name: muon, lr: 0.001, muon_plus: true, cautious: true}
+scheduler: {warmup_steps: 4}
+checkpoint: {every_steps: 2, keep_last: 2, resume: auto}
+logging: {json_file: log.jsonl}
+)"},
+    // The weights of its checkpoints are not those that it trains.
+    {"averages without a schedule", R"(
+run: {seed: 5, device: cpu, max_steps: 24, output_dir: out}
+model: {vocab_size: 64, max_seq_len: 8, n_layer: 2, n_head: 2, d_model: 16, d_ff: 32}
+data: {num_tokens: 10, micro_batch_size: 2, target_batch_size: 4}
+optimizer: {name: schedule_free_adamw, lr: 0.005}
+scheduler: {warmup_steps: 4}
+checkpoint: {every_steps: 2, keep_last: 2, resume: auto}
+logging: {json_file: log.jsonl}
+)"},
+};
+
 std::string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   BOOST_REQUIRE_MESSAGE(in, "cannot read " << path);
@@ -112,7 +135,8 @@ void check_equal_checkpoints(const fs::path& a, const fs::path& b) {
 
 BOOST_AUTO_TEST_SUITE(resume)
 
-BOOST_DATA_TEST_CASE(gives_the_same_bits_after_a_chain_of_kills, boost::unit_test::data::make(kScenarios)) {
+BOOST_DATA_TEST_CASE(gives_the_same_bits_after_a_chain_of_kills,
+                     boost::unit_test::data::make(kScenarios) + boost::unit_test::data::make(kOptimizers)) {
   const fs::path unbroken = make_folder("unbroken", sample);
   const ProcessResult whole = train(unbroken, "");
   BOOST_REQUIRE_MESSAGE(whole.exit == 0, whole.err);

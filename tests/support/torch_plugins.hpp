@@ -57,16 +57,18 @@ class World {
 class Trained {
  public:
   Trained(World& world, const std::string& name, host::Value section, const std::vector<at::Tensor>& initial,
-          std::vector<host::OptimizerGroup> groups = {{1.0, 0.1}}, std::vector<uint32_t> group = {})
+          std::vector<host::OptimizerGroup> groups = {{1.0, 0.1}}, std::vector<uint32_t> group = {},
+          std::vector<int> roles = {})
       : optimizer(world.spec(STC_KIND_OPTIMIZER, name, std::move(section))) {
     for (const at::Tensor& tensor : initial) values.push_back(tensor.clone());
-    bind(std::move(groups), std::move(group));
+    bind(std::move(groups), std::move(group), std::move(roles));
   }
   /// Binds the tensors as they are, not copies.
   struct Borrow {};
-  Trained(Borrow, World& world, const std::string& name, host::Value section, std::vector<at::Tensor> tensors)
+  Trained(Borrow, World& world, const std::string& name, host::Value section, std::vector<at::Tensor> tensors,
+          std::vector<int> roles = {})
       : optimizer(world.spec(STC_KIND_OPTIMIZER, name, std::move(section))), values(std::move(tensors)) {
-    bind({{1.0, 0.1}}, {});
+    bind({{1.0, 0.1}}, {}, std::move(roles));
   }
   /// Undefined gradients are absent.
   void step(const std::vector<at::Tensor>& gradients, double lr = 1e-3, double grad_factor = 1.0) {
@@ -103,11 +105,12 @@ class Trained {
   uint64_t steps = 0;
 
  private:
-  void bind(std::vector<host::OptimizerGroup> groups, std::vector<uint32_t> group) {
+  void bind(std::vector<host::OptimizerGroup> groups, std::vector<uint32_t> group, std::vector<int> roles) {
     for (size_t i = 0; i < values.size(); ++i) {
       auto& parameter = parameters_.emplace_back(std::make_unique<host::ModelParameter>());
       parameter->name = "p" + std::to_string(i);
       parameter->tensor = host::borrow_handle(values[i]);
+      parameter->role = roles.empty() ? STC_ROLE_OTHER : roles.at(i);
     }
     group.resize(values.size(), 0);
     std::vector<const host::ModelParameter*> all;

@@ -53,7 +53,7 @@ inline constexpr std::array kTrainStart{
     Field{"optimizer", Type::kText, Presence::kOptional, "optimizer plugin"},
     Field{"path", Type::kText, Presence::kOptional, "how gradients are made: autograd or fused"},
     Field{"overrides", Type::kText, Presence::kOptional, "keys given on the command line"},
-    Field{"routing", Type::kText, Presence::kOptional, "tensors and values of each of the optimizer's algorithms"},
+    Field{"routing", Type::kText, Presence::kOptional, "updates, each with its tensors and parameters"},
 };
 
 inline constexpr std::array kTrainStep{

@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(refuses_muon_lr_without_muon) {
   OptimizerSettings s = settings();
   s.name = "adamw";
   s.muon_lr = 0.1;
-  BOOST_CHECK_EQUAL(error_of(s, {}),
+  BOOST_CHECK_EQUAL(error_of(s, {"adamw", "adamw", "adamw", "adamw"}),
                     "error: optimizer.muon_lr: got a rate, but optimizer adamw gives no parameter to Muon\n"
                     "  at run.yaml:5:6\n"
                     "  hint: set optimizer.name: muon, or remove muon_lr\n");

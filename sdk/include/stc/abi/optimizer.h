@@ -38,7 +38,10 @@ typedef struct stc_step_info {
   stc_tensor found_inf;     /* 0-d fp32 on the device, or null; when not 0 nothing may change */
 } stc_step_info;
 
-#define STC_MODE_TRAIN 1
+/// For set_mode. An optimizer may train at other weights than those to be used (averages): EVAL and SAVE put
+/// the latter into the parameters, TRAIN brings back the former, bit for bit. In mode SAVE state_save
+/// also writes what a state_load in mode TRAIN needs, with the saved parameters, to go on with the same bits.
+#define STC_MODE_TRAIN 1 /* after bind, and whenever step is called */
 #define STC_MODE_EVAL 2
 #define STC_MODE_SAVE 3
 
@@ -75,15 +78,13 @@ typedef struct stc_optimizer_cautious {
   stc_error* (*set_cautious)(stc_optimizer* self, int32_t enabled);
 } stc_optimizer_cautious;
 
-/// An optimizer that updates some parameters by one algorithm and some by another.
+/// An optimizer that updates different parameters by different algorithms says which. Asked for after bind.
 #define STC_OPTIMIZER_ROUTING "stc.optimizer.routing/1"
 typedef struct stc_optimizer_routing {
   uint32_t struct_size;
   uint32_t reserved;
-  /// The algorithm of each parameter ("muon", "adamw"), before or after bind; groups are not looked at.
-  /// names: room for num_parameters pointers, which live as long as the optimizer.
-  stc_error* (*route)(stc_optimizer* self, const stc_bound_parameter* parameters, uint32_t num_parameters,
-                      uint32_t parameter_stride, const char** names);
+  /// A word such as "muon" for bound parameter `index`; borrowed until destroy, null past the last one.
+  const char* (*algorithm)(stc_optimizer* self, uint32_t index);
 } stc_optimizer_routing;
 
 #ifdef __cplusplus

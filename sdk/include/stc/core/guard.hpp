@@ -25,6 +25,11 @@ using Translator = stc_error* (*)(const stc_host& host);
 /// standard ones.
 inline Translator translator = nullptr;
 
+/// An error of another plugin on its way out, as it is: code, message and key stay.
+struct PassedError {
+  stc_error* error;
+};
+
 inline stc_error* new_error(const stc_host& host, int32_t code, const char* message) noexcept {
   return host.error_new(host.ctx, code, message);
 }
@@ -38,6 +43,8 @@ inline stc_error* current_error(const stc_host& host) noexcept {
       }
     }
     throw;
+  } catch (const PassedError& passed) {
+    return passed.error;
   } catch (const Fault& fault) {
     if (fault.code() == STC_ERROR_INVALID_CONFIG && !fault.key().empty()) {
       return host.error_new_config(host.ctx, fault.key().c_str(), fault.what());

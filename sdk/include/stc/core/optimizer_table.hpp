@@ -27,8 +27,8 @@ struct OptimizerSlots : detail::Slots<O, stc_optimizer> {
   static constexpr bool kSetMode = requires(O& o) { o.set_mode(int32_t{}); };
   static constexpr bool kSetGroup = requires(O& o, const Group& g) { o.set_group(uint32_t{}, g); };
   static constexpr bool kSetCautious = requires(O& o) { o.set_cautious(true); };
-  static constexpr bool kRoute = requires(O& o, const std::vector<Parameter>& p) {
-    { o.route(p) } -> std::convertible_to<std::vector<const char*>>;
+  static constexpr bool kAlgorithm = requires(const O& o) {
+    { o.algorithm(uint32_t{}) } -> std::convertible_to<const char*>;
   };
   static constexpr bool kExtension = requires(O& o, const char* id) {
     { o.extension(id) } -> std::convertible_to<const void*>;
@@ -49,22 +49,16 @@ struct OptimizerSlots : detail::Slots<O, stc_optimizer> {
     return out;
   }
 
-  static std::vector<Parameter> imported_parameters(const stc_bound_parameter* parameters, uint32_t count,
-                                                    uint32_t stride) {
-    std::vector<Parameter> out;
-    out.reserve(count);
-    for (uint32_t i = 0; i < count; ++i) {
-      const stc_bound_parameter item = entry(parameters, stride, i);
-      out.push_back({item.name, L::from_borrowed(item.tensor), item.role, item.group});
-    }
-    return out;
-  }
-
   static stc_error* bind(stc_optimizer* self, const stc_bound_parameter* parameters, uint32_t num_parameters,
                          uint32_t parameter_stride, const stc_group* groups, uint32_t num_groups,
                          uint32_t group_stride) noexcept {
     return Base::call(self, [&](O& object) {
-      const std::vector<Parameter> bound = imported_parameters(parameters, num_parameters, parameter_stride);
+      std::vector<Parameter> bound;
+      bound.reserve(num_parameters);
+      for (uint32_t i = 0; i < num_parameters; ++i) {
+        const stc_bound_parameter item = entry(parameters, parameter_stride, i);
+        bound.push_back({item.name, L::from_borrowed(item.tensor), item.role, item.group});
+      }
       std::vector<Group> all;
       for (uint32_t i = 0; i < num_groups; ++i) {
         const stc_group item = entry(groups, group_stride, i);
@@ -104,13 +98,9 @@ struct OptimizerSlots : detail::Slots<O, stc_optimizer> {
   static stc_error* set_cautious(stc_optimizer* self, int32_t enabled) noexcept {
     return Base::call(self, [&](O& object) { object.set_cautious(enabled != 0); });
   }
-  static stc_error* route(stc_optimizer* self, const stc_bound_parameter* parameters, uint32_t num_parameters,
-                          uint32_t parameter_stride, const char** names) noexcept {
-    return Base::call(self, [&](O& object) {
-      const std::vector<const char*> found =
-          object.route(imported_parameters(parameters, num_parameters, parameter_stride));
-      for (uint32_t i = 0; i < num_parameters; ++i) names[i] = found.at(i);
-    });
+  static const char* algorithm(stc_optimizer* self, uint32_t index) noexcept {
+    return Base::template call_value<const char*>(self, "algorithm", nullptr,
+                                                  [&](const O& object) { return object.algorithm(index); });
   }
   static const void* get_extension(stc_optimizer* self, const char* id) noexcept {
     if constexpr (kSetCautious) {
@@ -118,8 +108,8 @@ struct OptimizerSlots : detail::Slots<O, stc_optimizer> {
                                                         &set_cautious};
       if (std::strcmp(id, STC_OPTIMIZER_CAUTIOUS) == 0) return &kCautious;
     }
-    if constexpr (kRoute) {
-      static constexpr stc_optimizer_routing kRouting{STC_SIZE_TO_END(stc_optimizer_routing, route), 0, &route};
+    if constexpr (kAlgorithm) {
+      static constexpr stc_optimizer_routing kRouting{STC_SIZE_TO_END(stc_optimizer_routing, algorithm), 0, &algorithm};
       if (std::strcmp(id, STC_OPTIMIZER_ROUTING) == 0) return &kRouting;
     }
     if constexpr (kExtension) {
@@ -142,7 +132,7 @@ struct OptimizerSlots : detail::Slots<O, stc_optimizer> {
     api.reset = &reset;
     if constexpr (kSetMode) api.set_mode = &set_mode;
     if constexpr (kSetGroup) api.set_group = &set_group;
-    if constexpr (kSetCautious || kRoute || kExtension) api.get_extension = &get_extension;
+    if constexpr (kSetCautious || kAlgorithm || kExtension) api.get_extension = &get_extension;
     return api;
   }
   static constexpr stc_optimizer_api kTable = make();

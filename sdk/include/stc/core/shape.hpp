@@ -12,7 +12,8 @@ namespace stc {
 inline std::string shape_text(const int64_t* sizes, std::size_t rank) {
   std::string text = "(";
   for (std::size_t i = 0; i < rank; ++i) {
-    text += (i > 0 ? "," : "") + std::to_string(sizes[i]);
+    if (i > 0) text += ',';
+    text += std::to_string(sizes[i]);
   }
   return text + ")";
 }

@@ -13,7 +13,7 @@
 ///   void set_mode(int32_t mode);                     STC_MODE_*
 ///   void set_group(uint32_t index, const stc::Group&);
 ///   void set_cautious(bool);                         offers stc.optimizer.cautious/1
-///   std::vector<const char*> route(const std::vector<BoundParameter>&);  offers stc.optimizer.routing/1
+///   const char* algorithm(uint32_t index) const;     which update a bound parameter gets; offers stc.optimizer.routing/1
 ///   const void* extension(const char* id);           further extensions
 /// Gradient mode is on when step is called: update under at::NoGradGuard (ATen/core/grad_mode.h).
 #pragma once

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "stc/core/host.hpp"
 #include "stc/core/library.hpp"
 #include "stc/stable/schema.hpp"
 #include "stc/stable/tensor.hpp"
@@ -155,7 +156,8 @@ using Result = typename decltype(result_type<text>())::type;
 
 /// Result types are spelled out, not deduced: a deduced one would instantiate `call`, and with it put the
 /// operator into the list of every library that includes a wrapper of it.
-template <Text text>
+/// kListed: whether the host compares the schema before the first create.
+template <Text text, bool kListed = true>
 struct Operator {
   static constexpr Schema kSchema = read_schema(text.value);
   static constexpr size_t kStack = kSchema.num_arguments > kSchema.num_results ? kSchema.num_arguments : kSchema.num_results;
@@ -164,7 +166,7 @@ struct Operator {
 
   template <size_t... I, class... A>
   static Result<text> call(std::index_sequence<I...>, const A&... arguments) {
-    static_cast<void>(&listed);
+    if constexpr (kListed) static_cast<void>(&listed);
     std::array<StableIValue, kStack> stack{encode<kSchema.arguments[I]>(arguments)...};
     check(torch_call_dispatcher(kSchema.name, kSchema.overload, stack.data(), TORCH_ABI_VERSION), kSchema.name);
     return results(stack, std::make_index_sequence<kSchema.num_results>());
@@ -195,6 +197,25 @@ detail::Result<schema> call(const A&... arguments) {
   static_assert(sizeof...(A) == detail::Operator<schema>::kSchema.num_arguments,
                 "the operator takes another number of arguments; defaults are to be written out");
   return detail::Operator<schema>::call(std::index_sequence_for<A...>(), arguments...);
+}
+
+/// Whether LibTorch has the operator, with these types. For operators that a plugin can do without: they are
+/// called by call_optional and are in no list, so that a LibTorch without them still takes the plugin.
+template <detail::Text schema>
+bool has_operator(const Host& host) {
+  if (host.raw().operator_check == nullptr) return false;
+  stc_error* error = host.raw().operator_check(host.ctx(), schema.value);
+  if (error == nullptr) return true;
+  host.raw().error_free(host.ctx(), error);
+  return false;
+}
+
+/// As call, where has_operator has said yes; without it the call crashes.
+template <detail::Text schema, class... A>
+detail::Result<schema> call_optional(const A&... arguments) {
+  static_assert(sizeof...(A) == detail::Operator<schema, false>::kSchema.num_arguments,
+                "the operator takes another number of arguments; defaults are to be written out");
+  return detail::Operator<schema, false>::call(std::index_sequence_for<A...>(), arguments...);
 }
 
 }  // namespace stc::stable

@@ -22,6 +22,8 @@ struct OptimizerCase {
   /// Below the rate at which the first updates of the quadratic problem of the suite make its loss
   /// fall.
   double lr = 0.01;
+  /// Plugins that the optimizer creates inside itself.
+  std::vector<Subject> inner;
 };
 
 namespace detail {
@@ -243,12 +245,41 @@ inline void check_state(Report& report,
 
 }  // namespace detail
 
+/// A TorchHost that creates the inner plugins of a case.
+class OptimizerHost : public TorchHost {
+ public:
+  explicit OptimizerHost(const OptimizerCase& given) : inner_(given.inner) { table().create_inner = &create_inner; }
+
+ private:
+  static stc_error* create_inner(void* ctx, int32_t kind, const char* name, const stc_config* config,
+                                 const void** table, void** instance, const stc_plugin** plugin) {
+    const auto& self = static_cast<OptimizerHost&>(*static_cast<FakeHost*>(ctx));
+    const stc_host& host = self.raw_table();
+    for (const Subject& subject : self.inner_) {
+      if (subject.plugin().kind != kind || std::string(subject.plugin().name) != name) {
+        continue;
+      }
+      const auto& api = subject.api<stc_optimizer_api>();
+      stc_optimizer* made = nullptr;
+      if (stc_error* error = api.create(&host, config, &made)) {
+        return error;
+      }
+      *table = subject.plugin().table;
+      *instance = made;
+      *plugin = &subject.plugin();
+      return nullptr;
+    }
+    return host.error_new(ctx, STC_ERROR_NOT_FOUND, name);
+  }
+  std::vector<Subject> inner_;
+};
+
 /// Steps lower a loss, in place and by bits reproducibly; grad_factor multiplies; null gradients
 /// and found_inf leave things as they are; wrong gradients are refused; state and reset are
 /// complete.
 inline Report check_optimizer(const Subject& subject, const OptimizerCase& given = {}) {
   Report report = check_declaration(subject);
-  TorchHost host;
+  OptimizerHost host(given);
   detail::check_steps(report, host, subject, given);
   detail::check_state(report, host, subject, given);
   report.context("");
