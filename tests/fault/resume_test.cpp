@@ -50,6 +50,16 @@ scheduler: {warmup_steps: 1}
 checkpoint: {every_steps: 1, keep_last: 3, resume: auto}
 logging: {json_file: log.jsonl}
 )"},
+    {"products in bf16 with a warm-up", R"(
+run: {seed: 3, device: cpu, max_steps: 24, output_dir: out}
+model: {vocab_size: 64, max_seq_len: 16, n_layer: 2, n_head: 4, n_kv_head: 2, d_model: 32, d_ff: 64, dropout: 0.1}
+data: {num_tokens: 50, micro_batch_size: 2, target_batch_size: 4}
+optimizer: {lr: 0.0001}
+scheduler: {warmup_steps: 20}
+precision: bf16
+checkpoint: {every_steps: 3, keep_last: 2, resume: auto}
+logging: {json_file: log.jsonl}
+)"},
 };
 
 /// Optimizers with a state of their own.

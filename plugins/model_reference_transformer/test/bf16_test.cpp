@@ -1,4 +1,6 @@
 // Products in bf16 by the own kernels: what is rounded, what is not, and when the rounded weights are renewed.
+#include <ATen/Parallel.h>
+
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -8,6 +10,12 @@
 
 namespace stc::reference_transformer {
 namespace {
+
+/// On a busy machine LibTorch's threads wait for each other longer than these small products take.
+struct OneThread {
+  OneThread() { at::set_num_threads(1); }
+};
+BOOST_TEST_GLOBAL_FIXTURE(OneThread);
 
 /// Equal to its own rounding to bf16.
 bool in_bf16(const at::Tensor& t) { return t.to(at::kBFloat16).to(at::kFloat).equal(t); }
