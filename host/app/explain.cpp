@@ -12,8 +12,7 @@ namespace stc::host {
 
 int explain_command(const ExplainArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
-  Config config = load_config(to_load_request(arguments, Depth::kPrint), registry);
-  print_warnings(config);
+  Config config = load_and_warn(arguments, Depth::kPrint, registry);
   std::cout << explain_keys(config, arguments.key, arguments.format);
   return kExitDone;
 }

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "host/app/commands.hpp"
+#include "host/app/config_arguments.hpp"
 #include "host/app/instance_spec.hpp"
 #include "host/generate/sampler.hpp"
 #include "host/checkpoint/store.hpp"
@@ -49,6 +50,7 @@ int generate_command(const GenerateArguments& arguments) {
     throw CheckpointError(checkpoint.path + "/state.json: holds no configuration");
   }
   const Config config = config_from_value(checkpoint.state.at("config"), registry);
+  print_search_faults(registry);
   const Settings settings = make_settings(config);
 
   RunContext context;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <boost/program_options.hpp>
@@ -112,6 +113,12 @@ Number number_of(const Given& given,
   Number value{};
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range && !text.starts_with('-')) {
+    // The range that is asked for would read as if the number were in it.
+    allowed = std::is_floating_point_v<Number> ? "a number in the range of a double"
+              : std::is_signed_v<Number>       ? "an integer of 64 bits"
+                                               : allowed;
+  }
   if (error != std::errc{} || end != text.data() + text.size() || text.empty() || !fits(value)) {
     usage_error(given.spec,
                 std::string("--") + option + ": got \"" + text + "\", expected " + allowed);
@@ -131,8 +138,11 @@ void fill_config(Given& given, ConfigArguments& arguments) {
   arguments.sets = given.list("set");
   for (const std::string& set : arguments.sets) {
     if (set.find('=') == std::string::npos || set.starts_with('=')) {
+      // What follows the key may be a secret: --set distributed.token:hf_...
+      const size_t end = std::min(set.find_first_of(": \t"), set.size());
       usage_error(given.spec,
-                  "--set: got \"" + set + "\", expected key=value",
+                  "--set: got \"" + set.substr(0, end) + (end < set.size() ? "..." : "") +
+                      "\", expected key=value",
                   "for example --set optimizer.lr=0.01");
     }
   }

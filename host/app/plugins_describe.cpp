@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/app/commands.hpp"
+#include "host/app/config_arguments.hpp"
 #include "host/config/keys.hpp"
 #include "host/config/nearest.hpp"
 #include "host/plugins/gates.hpp"
@@ -160,6 +161,7 @@ nlohmann::ordered_json to_json_entry(const LoadedPlugin& plugin) {
 
 int plugins_describe_command(const PluginsArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
+  print_search_faults(registry);
   const std::vector<const LoadedPlugin*> plugins = select(registry, arguments.target);
   if (arguments.format == "json") {
     nlohmann::ordered_json document = nlohmann::ordered_json::array();

@@ -115,6 +115,9 @@ void print_json(LibraryIndex& index) {
 
 int plugins_list_command(const PluginsListArguments& arguments) {
   LibraryIndex index(arguments.plugin_paths);
+  for (const SearchFault& fault : index.faults()) {
+    std::cerr << "warning: " << fault.origin << ": " << fault.message << "\n";
+  }
   if (arguments.format == "json") {
     print_json(index);
   } else {

@@ -7,6 +7,7 @@
 #include <ATen/ops/isfinite.h>
 
 #include "host/app/commands.hpp"
+#include "host/app/config_arguments.hpp"
 #include "host/app/instance_spec.hpp"
 #include "host/config/settings.hpp"
 #include "host/events/text.hpp"
@@ -31,6 +32,7 @@ struct Replay {
     const Device found = resolve_device(config, settings.run.device);
     device_name = found.name;
     context.seed = settings.run.seed;
+    print_search_faults(registry);
     context.registry = &registry;
     context.config = &config;
     context.device = found.info;

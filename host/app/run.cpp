@@ -12,8 +12,7 @@ namespace stc::host {
 
 int run_command(const RunArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
-  Config config = load_config(to_load_request(arguments, Depth::kRun), registry);
-  print_warnings(config);
+  Config config = load_and_warn(arguments, Depth::kRun, registry);
 
   std::unique_ptr<Run> run = compose(std::move(config), registry, arguments.profile ? ComposeMode::kProfile : ComposeMode::kTrain);
   SignalGuard signals(run->context);

@@ -11,8 +11,7 @@ namespace stc::host {
 int validate_command(const ValidateArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
   const Depth depth = arguments.deep ? Depth::kRun : Depth::kPrint;
-  Config config = load_config(to_load_request(arguments, depth), registry);
-  print_warnings(config);
+  Config config = load_and_warn(arguments, depth, registry);
 
   const Value document = config.redacted();
   if (arguments.deep) compose(std::move(config), registry, ComposeMode::kCheck);

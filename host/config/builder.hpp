@@ -101,6 +101,7 @@ class ConfigBuilder {
 
   // cross_checks.cpp: rules between keys
   void cross_check();
+  void check_run();
   void check_batches() const;
   void check_model() const;
   void check_sequence();

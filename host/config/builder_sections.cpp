@@ -3,6 +3,7 @@
 
 #include "host/config/builder.hpp"
 #include "host/config/check.hpp"
+#include "host/config/secrets.hpp"
 
 namespace stc::host {
 namespace {
@@ -101,6 +102,12 @@ void ConfigBuilder::read_given(const std::string& section) {
     if (known != index_.end()) {
       read_value(slots_[known->second], given);
       continue;
+    }
+    const std::string shown = shown_key(section, given.key, !is_null(*given.value));
+    if (shown != given.key) {
+      throw ConfigError(section + "." + shown + ": unknown key",
+                        "put a space after the colon that ends a key",
+                        given.key_at);
     }
     std::vector<std::string> names;
     for (const Slot& slot : slots_) {

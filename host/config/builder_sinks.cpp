@@ -22,8 +22,12 @@ std::string name_of(const Node& node, const std::string& path) {
   }
   bool word = name != nullptr && name->kind == Node::Kind::kScalar && !is_null(*name);
   if (!word) {
+    // Keys of a sink may be secrets, and without its name nobody knows which.
+    const std::string found = node.kind == Node::Kind::kMap    ? "a mapping without a name"
+                              : node.kind == Node::Kind::kList ? "a list"
+                                                               : show(node);
     throw ConfigError(
-        path + ": got " + show(node) + ", expected a sink's name or {name, ...keys}", {}, node.at);
+        path + ": got " + found + ", expected a sink's name or {name, ...keys}", {}, node.at);
   }
   return name->text;
 }

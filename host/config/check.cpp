@@ -24,12 +24,8 @@ bool is_plain(const Node& node, PlainKind kind) {
 std::string quotes_hint(const Node& node) {
   if (node.kind != Node::Kind::kScalar || !node.quoted) return {};
   PlainKind kind = classify_plain(node.text);
-  return kind == PlainKind::kString || kind == PlainKind::kNull ? "" : "remove the quotes";
-}
-
-std::string range_or(const Param& param, const std::string& otherwise) {
-  std::string range = range_text(param);
-  return range.empty() ? otherwise : range;
+  if (kind == PlainKind::kString || kind == PlainKind::kNull) return {};
+  return node.tagged ? "remove the tag !!str" : "remove the quotes";
 }
 
 bool in_range(const Param& param, double value) {
@@ -51,11 +47,11 @@ Value check_int(const Param& param, const Node& node, const std::string& path) {
       hint = "write a whole number without a point or exponent";
     fail_value(param, node, path, allowed(param), hint);
   }
+  std::optional<double> size = parse_double(node.text);
+  if (size && !in_range(param, *size)) fail_value(param, node, path, range_text(param));
   std::optional<Value> value = parse_integer(node.text);
   bool fits = value && value->is_number_integer() && !value->is_number_unsigned();
-  if (!fits || !in_range(param, value->get<double>())) {
-    fail_value(param, node, path, range_or(param, "an integer of 64 bits"));
-  }
+  if (!fits) fail_value(param, node, path, "an integer of 64 bits");
   return *value;
 }
 
@@ -273,16 +269,21 @@ std::string trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t\n") + 1 - begin);
 }
 
+/// The word in the letter case of its key. Paths of libraries keep theirs, and so does what is none of
+/// the key's words, for the message about it.
 Node folded(const HostKey& key, const Node& node) {
   Node copy = node;
   if (key.fold == HostKey::Fold::kNone || node.kind != Node::Kind::kScalar) return copy;
   bool upper = key.fold == HostKey::Fold::kUpper;
   copy.text = trimmed(node.text);
+  if (is_library_path(copy.text)) return copy;
   for (char& c : copy.text) {
     if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
     if (!upper && c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
   }
-  return copy;
+  const std::vector<std::string>& words = key.param.enum_values;
+  bool unknown = !words.empty() && std::find(words.begin(), words.end(), copy.text) == words.end();
+  return unknown ? node : copy;
 }
 
 }  // namespace
@@ -332,6 +333,11 @@ std::optional<Value> check_value(const HostKey& key, const Node& raw) {
       return check_device(key.param, node, path);
     case Form::kSinks:
       if (node.kind == Node::Kind::kList) return to_value(node);
+      if (node.kind == Node::Kind::kMap) {  // its keys may be secrets
+        throw ConfigError(path + ": got a mapping, expected a list of names or {name, ...keys}",
+                          "write it as a list: - name: ...",
+                          node.at);
+      }
       fail_value(key.param, node, path, "a list of names or {name, ...keys}");
     case Form::kPlain:
       break;

@@ -1,6 +1,7 @@
 // Rules between keys.
 
 #include <cstdlib>
+#include <thread>
 
 #include "host/config/builder.hpp"
 #include "host/config/check.hpp"
@@ -15,6 +16,7 @@ std::string text_of(const Value& value) {
 }  // namespace
 
 void ConfigBuilder::cross_check() {
+  check_run();
   check_batches();
   check_model();
   check_sequence();
@@ -22,6 +24,21 @@ void ConfigBuilder::cross_check() {
   check_schedule();
   check_evaluation();
   check_distributed();
+}
+
+void ConfigBuilder::check_run() {
+  if (value("run.output_dir") == Value("")) {
+    throw ConfigError("run.output_dir: is empty, expected a folder",
+                      "write . for the working directory",
+                      slot("run.output_dir").origin.at);
+  }
+  const Value& threads = value("run.threads");
+  const auto cpus = static_cast<int64_t>(std::thread::hardware_concurrency());  // 0: not known
+  if (!threads.is_number() || cpus == 0 || threads.get<int64_t>() <= cpus) return;
+  warn("run.threads: got " + text_of(threads) + ", this machine has " + std::to_string(cpus) +
+           (cpus == 1 ? " CPU" : " CPUs"),
+       "more threads than CPUs wait for one another; lower it, or write auto",
+       slot("run.threads").origin.at);
 }
 
 void ConfigBuilder::check_batches() const {

@@ -35,6 +35,11 @@ struct PluginDeclaration {
   std::vector<Param> params;
 };
 
+/// True for what is meant as a file rather than a name: holds a '/' or ends in ".so".
+inline bool is_library_path(std::string_view word) {
+  return word.find('/') != std::string_view::npos || word.ends_with(".so");
+}
+
 /// Where the configuration finds the declared keys of the plugins that it names.
 /// Implemented by host/plugins/registry.hpp; tests use a table.
 class PluginCatalog {

@@ -156,7 +156,7 @@ std::string origin_text(const Origin& origin) {
 std::string explain_keys(const Config& config,
                          const std::string& selection,
                          const std::string& format) {
-  std::vector<const KeyInfo*> keys = select(config, selection);
+  std::vector<const KeyInfo*> keys = select(config, without_alias(selection));
   if (format == "markdown") return as_markdown(keys);
   if (format == "text") return as_text(config, keys);
   Value list = Value::array();

@@ -4,6 +4,7 @@
 #include "host/config/keys.hpp"
 #include "host/config/nearest.hpp"
 #include "host/config/raw_config.hpp"
+#include "host/config/secrets.hpp"
 
 namespace stc::host {
 namespace {
@@ -71,7 +72,8 @@ class Folder {
       return;
     }
     if (node.kind != Node::Kind::kMap) {
-      throw ConfigError(name + ": got " + show(node) + ", expected a mapping of keys", {}, node.at);
+      throw ConfigError(
+          name + ": got " + show_at(name, node) + ", expected a mapping of keys", {}, node.at);
     }
     bool moved = name != entry.key;
     for (const Node::Entry& key : node.entries) {
@@ -164,6 +166,15 @@ void RawConfig::set(const std::string& section, Given given) {
     }
   }
   target.keys.push_back(std::move(given));
+}
+
+std::string without_alias(const std::string& path) {
+  if (contains(run_aliases(), path)) return "run." + path;
+  if (path == "muon_plus" || path == "cautious") return "optimizer." + path;
+  if (path == "compile.enabled") return "compile";
+  const std::string section = path.substr(0, path.find_first_of(".["));
+  if (section != "hub" && section != "diloco") return path;
+  return "distributed" + path.substr(section.size());
 }
 
 std::vector<std::string> root_words() {

@@ -248,8 +248,11 @@ std::string allowed(const Param& param) {
   if (param.type == STC_PARAM_OBJECT && !param.enum_values.empty()) {
     return text + " with the keys " + join_words(param.enum_values);
   }
-  if (!param.enum_values.empty()) text += ", " + join_words(param.enum_values);
-  return text;
+  if (param.enum_values.empty()) return text;
+  std::vector<std::string> choices{text};
+  if (param.type == STC_PARAM_BOOL) choices = {"true", "false"};
+  choices.insert(choices.end(), param.enum_values.begin(), param.enum_values.end());
+  return join_words(choices);
 }
 
 }  // namespace stc::host

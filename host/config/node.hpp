@@ -27,6 +27,7 @@ struct Node {
   Kind kind = Kind::kScalar;
   std::string text;            // kScalar: as written, without quotes; "" or ~ plain is null
   bool quoted = false;         // kScalar: a string whatever it looks like
+  bool tagged = false;         // kScalar: quoted by the tag !!str, not by quotes
   Location at;                 // of the value
   std::vector<NodePtr> items;  // kList
   std::vector<Entry> entries;  // kMap, keys unique, merges done

@@ -22,27 +22,28 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+[[noreturn]] void fail_section(const std::string& path, const Location& at) {
+  throw ConfigError("--set " + path + ": names a section, expected one of its keys",
+                    "write --set " + path + ".<key>=<value>",
+                    at);
+}
+
 /// "optimizer.lr", "max_steps", "hub.repo_id", "precision": the same words as in a file.
-Target resolve(const std::string& path, const Location& at) {
+Target resolve(const std::string& word, const Location& at) {
+  const std::string path = without_alias(word);
   size_t dot = path.find('.');
   if (dot != std::string::npos) {
     Target target{path.substr(0, dot), path.substr(dot + 1)};
-    if (path == "compile.enabled") return {"", "compile"};
-    if (target.section == "hub" || target.section == "diloco") target.section = "distributed";
     if (target.section.empty() || !contains(section_names(), target.section)) {
       fail_unknown("", target.section, root_words(), at);
     }
     return target;
   }
-  if (contains(run_aliases(), path)) return {"run", path};
-  if (path == "muon_plus" || path == "cautious") return {"optimizer", path};
   if (path == "optimizer") return {"optimizer", "name"};
   if (path == "precision") return {"precision", "mode"};
   if (find_host_key("", path) != nullptr) return {"", path};
   if (path.empty() || !contains(root_words(), path)) fail_unknown("", path, root_words(), at);
-  throw ConfigError("--set " + path + ": names a section, expected one of its keys",
-                    "write --set " + path + ".<key>=<value>",
-                    at);
+  fail_section(word, at);
 }
 
 class Overrides {
@@ -69,6 +70,8 @@ class Overrides {
           at);
     }
     NodePtr value = parse_override(text.substr(equals + 1), at);
+    const bool shorthand = path == "optimizer" || path == "precision";
+    if (shorthand && value->kind == Node::Kind::kMap) fail_section(path, at);
     apply(target, std::move(value), at);
   }
 

@@ -59,6 +59,10 @@ NodePtr parse_override(const std::string& text, const Location& at);
                                const Location& at,
                                const std::string& note = {});
 
+/// The path that an alias stands for: max_steps -> run.max_steps, hub.token -> distributed.token,
+/// cautious -> optimizer.cautious, compile.enabled -> compile; anything else as it is.
+std::string without_alias(const std::string& path);
+
 /// Words that may stand at the root of a run file.
 std::vector<std::string> root_words();
 

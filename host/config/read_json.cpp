@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/config/document.hpp"
+#include "host/config/secrets.hpp"
 #include "host/config/source_text.hpp"
 
 namespace stc::host {
@@ -93,7 +94,8 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     size_t byte = position > 0 ? position - 1 : 0;
     if (error.id == 406) {  // out_of_range: the position is the end of the number
       byte = byte + 1 >= token.size() ? byte + 1 - token.size() : 0;
-      throw ConfigError(source_.file() + ": " + token + " is outside the range of a double",
+      const std::string found = may_hold_secret(path_here()) ? "<redacted>" : token;
+      throw ConfigError(source_.file() + ": " + found + " is outside the range of a double",
                         {},
                         source_.at_offset(byte));
     }
@@ -110,17 +112,24 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     std::unordered_map<std::string, int> lines;
   };
 
-  /// "logging.sinks[0].path" for a key of the innermost object.
-  std::string path_to(const std::string& key) const {
+  /// "logging.sinks[0]" of what comes next in the first \p depth levels.
+  std::string path_within(size_t depth) const {
     std::string path;
-    for (size_t i = 0; i + 1 < levels_.size(); ++i) {
+    for (size_t i = 0; i < depth; ++i) {
       const Node& node = *levels_[i].node;
       if (node.kind == Node::Kind::kList) {
         path += "[" + std::to_string(node.items.size()) + "]";
-      } else {
+      } else if (!node.entries.empty()) {
         path += (path.empty() ? "" : ".") + node.entries.back().key;
       }
     }
+    return path;
+  }
+  /// Of the value that is being read.
+  std::string path_here() const { return path_within(levels_.size()); }
+  /// For a key of the innermost object.
+  std::string path_to(const std::string& key) const {
+    const std::string path = path_within(levels_.size() - 1);
     return path.empty() ? key : path + "." + key;
   }
 

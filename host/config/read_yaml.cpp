@@ -15,6 +15,7 @@
 
 #include "host/config/document.hpp"
 #include "host/config/scalar.hpp"
+#include "host/config/secrets.hpp"
 #include "host/config/source_text.hpp"
 
 namespace stc::host {
@@ -23,6 +24,12 @@ namespace {
 constexpr std::string_view kTagPrefix = "tag:yaml.org,2002:";
 constexpr const char* kTabMessage = ": a tab is used as indentation, expected spaces";
 constexpr const char* kTabHint = "indent with spaces; a tab may only stand between words";
+
+/// As it is written: !!set, !secret, !<tag:example.org,2000:set>.
+std::string shown_tag(std::string_view tag) {
+  if (tag.starts_with(kTagPrefix)) return "!!" + std::string(tag.substr(kTagPrefix.size()));
+  return tag.starts_with('!') ? std::string(tag) : "!<" + std::string(tag) + ">";
+}
 
 size_t offset_of(const YAML::Mark& mark) {
   return mark.pos > 0 ? static_cast<size_t>(mark.pos) : 0;
@@ -112,8 +119,8 @@ class YamlReader : public YAML::EventHandler {
     if (!node->quoted && !expects_key()) {
       if (std::optional<std::string> reason = ambiguity(value)) {
         std::string path = path_here();
-        throw ConfigError((path.empty() ? source_.file() : path) + ": got " + value +
-                              ", which is ambiguous: " + *reason,
+        throw ConfigError((path.empty() ? source_.file() : path) + ": got " +
+                              show_at(path, *node) + ", which is ambiguous: " + *reason,
                           "write the decimal number, or quote it if it is a string",
                           node->at);
       }
@@ -191,6 +198,16 @@ class YamlReader : public YAML::EventHandler {
     throw ConfigError(source_.file() + kTabMessage, kTabHint, source_.at_offset(start + tab));
   }
 
+  [[noreturn]] void fail_missing_colon(const std::string& key, size_t at) const {
+    std::string path = path_here();
+    path.resize(path.size() - key.size());
+    const std::string shown = shown_key(path.substr(0, path.find_first_of(".[")), key, false);
+    const bool joined = key.find(':') != std::string::npos;
+    throw ConfigError(path + shown + ": a colon is missing after the key",
+                      joined ? "put a space after the colon" : "write \"" + shown + ":\"",
+                      source_.at_offset(at));
+  }
+
   /// yaml-cpp reports nothing as null; only the null of `key:` is one.
   void check_empty_place(size_t at) const {
     if (levels_.empty()) return;
@@ -199,11 +216,7 @@ class YamlReader : public YAML::EventHandler {
     if (level.flow && comma && (level.node->kind == Node::Kind::kList || !level.has_key)) {
       fail("nothing stands before this comma", "remove the comma", at);
     }
-    if (!level.flow && level.has_key && at == level.key_offset) {
-      throw ConfigError(path_here() + ": a colon is missing after the key",
-                        "write \"" + level.key + ":\"",
-                        source_.at_offset(at));
-    }
+    if (!level.flow && level.has_key && at == level.key_offset) fail_missing_colon(level.key, at);
   }
 
   bool is_quoted(size_t at) const {
@@ -227,6 +240,7 @@ class YamlReader : public YAML::EventHandler {
     if (name.starts_with(kTagPrefix)) name.remove_prefix(kTagPrefix.size());
     PlainKind kind = classify_plain(node.text);
     if (name == "str") {
+      node.tagged = !node.quoted;
       node.quoted = true;
       return;
     }
@@ -235,7 +249,7 @@ class YamlReader : public YAML::EventHandler {
                 (name == "bool" && kind == PlainKind::kBool) ||
                 (name == "null" && kind == PlainKind::kNull);
     if (!fits) {
-      fail("the tag !!" + std::string(name) + " is not supported here",
+      fail("the tag " + shown_tag(tag) + " is not supported here",
            "remove the tag; values are checked by their key",
            at);
     }
@@ -253,7 +267,7 @@ class YamlReader : public YAML::EventHandler {
     check_indentation(at);
     const char* own = kind == Node::Kind::kMap ? "map" : "seq";
     if (tag != "?" && tag != "!" && !tag.empty() && tag != std::string(kTagPrefix) + own) {
-      fail("the tag " + tag + " is not supported", "remove the tag", at);
+      fail("the tag " + shown_tag(tag) + " is not supported", "remove the tag", at);
     }
     if (levels_.size() >= static_cast<size_t>(kMaxDepth)) fail_depth(at);
     if (anchor != YAML::NullAnchor) anchors_[anchor] = nullptr;  // until it is complete
@@ -302,7 +316,9 @@ class YamlReader : public YAML::EventHandler {
   void add_key(Level& level, const Node& node) {
     if (node.kind != Node::Kind::kScalar || is_null(node)) {
       throw ConfigError(
-          source_.file() + ": got the key " + show(node) + ", expected a word", {}, node.at);
+          source_.file() + ": got the key " + show_at(path_here(), node) + ", expected a word",
+          {},
+          node.at);
     }
     level.key = node.text;  // the last one was moved into its entry
     level.key_at = node.at;
@@ -329,7 +345,8 @@ class YamlReader : public YAML::EventHandler {
                 });
     if (!maps) {
       throw ConfigError(
-          path_here() + ": got " + show(*node) + ", expected a mapping or a list of mappings",
+          path_here() + ": got " + show_at(path_here(), *node) +
+              ", expected a mapping or a list of mappings",
           {},
           node->at);
     }

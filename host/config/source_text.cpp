@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "host/encoding/utf8.hpp"
+
 namespace stc::host {
 namespace {
 
@@ -18,22 +20,6 @@ unsigned char byte_at(std::string_view text, size_t i) {
 
 bool is_continuation(unsigned char c) {
   return (c & 0xC0) == 0x80;
-}
-
-/// Length of the well-formed UTF-8 sequence at \p i, or 0. Source: Unicode 15, table 3-7.
-size_t sequence_length(std::string_view text, size_t i) {
-  unsigned char first = byte_at(text, i);
-  if (first < 0x80) return 1;
-  size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || i + length > text.size()) return 0;
-  for (size_t k = 1; k < length; ++k) {
-    if (!is_continuation(byte_at(text, i + k))) return 0;
-  }
-  unsigned char second = byte_at(text, i + 1);
-  bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  bool surrogate = first == 0xED && second >= 0xA0;
-  bool beyond = first == 0xF4 && second >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
 }
 
 std::string hex(unsigned char c) {
@@ -95,7 +81,7 @@ void SourceText::normalise_line_ends() {
 
 void SourceText::check_characters(Format format) const {
   for (size_t i = 0; i < text_.size();) {
-    size_t length = sequence_length(text_, i);
+    size_t length = utf8_length(text_, i);
     unsigned char c = byte_at(text_, i);
     if (length == 0) {
       throw ConfigError(

@@ -69,6 +69,11 @@ spdlog::level::level_enum level_from_number(int level) {
   return level < STC_LOG_ERROR + 10 ? spdlog::level::err : spdlog::level::critical;
 }
 
+/// Events that report a failure are errors: checkpoint_failed, delta_upload_failed.
+spdlog::level::level_enum level_of(const Event& event) {
+  return event.name.ends_with("_failed") ? spdlog::level::err : spdlog::level::info;
+}
+
 std::shared_ptr<spdlog::logger> make_logger(spdlog::sink_ptr sink, spdlog::level::level_enum level) {
   auto logger = std::make_shared<spdlog::logger>("stc", std::move(sink));
   logger->set_formatter(make_formatter());
@@ -141,14 +146,15 @@ class TextLog final : public EventReceiver {
   std::string name() const override { return "text log"; }
 
   void on_event(const Event& event, double unix_time_s) override {
-    if (!logger_->should_log(spdlog::level::info)) return;
+    const auto level = level_of(event);
+    if (!logger_->should_log(level)) return;
     if (console_ && console_->terminal() && event.name == "train_step") {
       show_progress(event, unix_time_s);
       return;
     }
     draw_pending();
     const std::chrono::microseconds since_epoch(std::llround(unix_time_s * 1e6));
-    logger_->log(spdlog::log_clock::time_point(since_epoch), {}, spdlog::level::info, to_text(event));
+    logger_->log(spdlog::log_clock::time_point(since_epoch), {}, level, to_text(event));
   }
 
   void flush() override {
@@ -199,7 +205,7 @@ std::unique_ptr<EventReceiver> make_text_log(const TextLogOptions& options) {
 }
 
 void log_line(int level, const std::string& message) {
-  current_logger()->log(level_from_number(level), spdlog::string_view_t(message));
+  current_logger()->log(level_from_number(level), one_line(message));
 }
 
 }  // namespace stc::host

@@ -12,7 +12,8 @@ namespace stc::host {
 
 /// Text lines "<YYYY-MM-DD HH:MM:SS,mmm local> | INFO | train_step step=1 loss=1.2" through spdlog, to
 /// `file` (parent folders created, appended) instead of standard output when given. Floats %.6g,
-/// None and True as in Python. level hides text lines below it.
+/// None and True as in Python. Events are of level INFO, those whose name ends in _failed of level
+/// ERROR; level hides text lines below it.
 /// On a terminal without file: one progress line (step, ETA, loss, tokens/s) that is rewritten.
 struct TextLogOptions {
   std::optional<std::string> file;
@@ -23,7 +24,8 @@ struct TextLogOptions {
 /// \throws ConfigError when the file cannot be opened.
 std::unique_ptr<EventReceiver> make_text_log(const TextLogOptions& options);
 
-/// A log line that is not an event ("WARNING", "INFO", ...). [any-thread]
+/// A log line that is not an event ("WARNING", "INFO", ...). Whatever the message holds, it stays one
+/// line (one_line). [any-thread]
 void log_line(int level /* STC_LOG_* */, const std::string& message);
 
 /// Receiver over a sink plugin: see host/events/sink.hpp.

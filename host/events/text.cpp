@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "host/encoding/utf8.hpp"
+
 namespace stc::host {
 namespace {
 
@@ -16,27 +18,22 @@ std::string format_general(double value, int digits) {
   return {buffer.data(), end.ptr};
 }
 
-std::string one_line(std::string_view text) {
+void append_escaped(std::string& out, std::string_view bytes) {
   constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
+  for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += "\\x";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
+    out += "\\x";
+    out += kHex[byte >> 4];
+    out += kHex[byte & 15];
   }
-  return out;
+}
+
+/// C0, DEL, C1, and the separators of lines and paragraphs (U+2028, U+2029).
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7f;
+  if (character.size() == 2) return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+  return character == "\u2028" || character == "\u2029";
 }
 
 struct ToText {
@@ -57,13 +54,35 @@ std::string two_digits(int64_t number) {
 
 }  // namespace
 
+std::string one_line(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = utf8_length(text, i);
+    const std::string_view character = text.substr(i, length == 0 ? 1 : length);
+    if (character == "\n") {
+      out += "\\n";
+    } else if (character == "\r") {
+      out += "\\r";
+    } else if (character == "\t") {
+      out += "\\t";
+    } else if (length == 0 || is_control(character)) {
+      append_escaped(out, character);
+    } else {
+      out += character;
+    }
+    i += character.size();
+  }
+  return out;
+}
+
 std::string to_text(const FieldValue& value) { return std::visit(ToText{}, value); }
 
 std::string to_text(const Event& event) {
-  std::string line = event.name;
+  std::string line = one_line(event.name);
   for (const auto& [key, value] : event.fields) {
     line += ' ';
-    line += key;
+    line += one_line(key);
     line += '=';
     line += to_text(value);
   }

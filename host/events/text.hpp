@@ -3,13 +3,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "host/events/event.hpp"
 
 namespace stc::host {
 
-/// None, True, 12, 0.00123457 (%.6g), text. Line breaks and control characters of a text are escaped, so
-/// that a record stays one line. Independent of the locale.
+/// The text as part of one line of UTF-8: line breaks, control characters and bytes that are no UTF-8
+/// become \n, \x1b, \xff.
+std::string one_line(std::string_view text);
+
+/// None, True, 12, 0.00123457 (%.6g), text as one_line. Independent of the locale.
 std::string to_text(const FieldValue& value);
 
 /// "<name> <key>=<value> ...".

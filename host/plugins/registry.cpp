@@ -127,6 +127,11 @@ std::vector<RefusedLibrary> Registry::refused() {
   return refused;
 }
 
+std::vector<SearchFault> Registry::search_faults() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->index.faults();
+}
+
 Registry& process_registry(const std::vector<std::string>& cli_paths) {
   static Registry* registry = new Registry(cli_paths);
   return *registry;

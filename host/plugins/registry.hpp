@@ -11,6 +11,7 @@
 
 #include "host/config/declaration.hpp"
 #include "host/plugins/note.hpp"
+#include "host/plugins/search.hpp"
 
 namespace stc::host {
 
@@ -50,6 +51,8 @@ class Registry : public PluginCatalog {
   /// nothing.
   std::vector<PluginNote> notes();
   std::vector<RefusedLibrary> refused();
+  /// Places that the user named and that yield nothing (LibraryIndex::faults).
+  std::vector<SearchFault> search_faults();
 
  private:
   struct Impl;

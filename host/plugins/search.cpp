@@ -12,6 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kByFlag = "--plugin-path";
+constexpr const char* kByConfig = "plugins.path";
+
 std::vector<std::string> split_path_list(const char* text) {
   std::vector<std::string> parts;
   std::string_view rest = text != nullptr ? text : "";
@@ -46,10 +49,6 @@ std::vector<std::string> libraries_in(const std::string& folder) {
 
 }  // namespace
 
-bool is_library_path(std::string_view word) {
-  return word.find('/') != std::string_view::npos || word.ends_with(".so");
-}
-
 std::string program_folder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -70,12 +69,27 @@ std::vector<SearchPlace> LibraryIndex::places() const {
     std::error_code ignored;
     if (!path.empty()) places.push_back({path, origin, fs::exists(path, ignored)});
   };
-  for (const std::string& path : cli_paths_) add(path, "--plugin-path");
-  for (const std::string& path : config_paths_) add(path, "plugins.path");
+  for (const std::string& path : cli_paths_) add(path, kByFlag);
+  for (const std::string& path : config_paths_) add(path, kByConfig);
   for (const std::string& path : split_path_list(std::getenv("STC_PLUGIN_PATH")))
     add(path, "STC_PLUGIN_PATH");
   add(own_plugin_folder(), "installed");
   return places;
+}
+
+std::vector<SearchFault> LibraryIndex::faults() {
+  scan();
+  std::vector<SearchFault> faults;
+  for (const SearchPlace& place : places()) {
+    if (place.origin != kByFlag && place.origin != kByConfig) continue;
+    if (!place.exists) faults.push_back({place.origin, place.path + " does not exist"});
+    for (const IndexedLibrary& library : libraries_) {
+      if (library.path == place.path && !library.usable()) {
+        faults.push_back({place.origin, library.refusal});
+      }
+    }
+  }
+  return faults;
 }
 
 void LibraryIndex::scan_file(const std::string& path, bool named_by_user) {

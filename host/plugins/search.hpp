@@ -35,6 +35,11 @@ struct SearchPlace {
   bool exists = false;
 };
 
+struct SearchFault {
+  std::string origin;   // as SearchPlace
+  std::string message;  // "/nowhere does not exist"
+};
+
 /// Not thread-safe; the registry guards it.
 class LibraryIndex {
  public:
@@ -48,6 +53,9 @@ class LibraryIndex {
   /// Plugins of usable libraries in search order, shadowed ones included.
   const std::vector<IndexedPlugin>& plugins();
   std::vector<SearchPlace> places() const;
+  /// What the user named and yields nothing: --plugin-path and plugins.path that do not exist, or are
+  /// a file that is no library of plugins. Reads the notes at the first call.
+  std::vector<SearchFault> faults();
 
   /// The first usable one; nullptr when there is none.
   const IndexedPlugin* find(int kind, std::string_view name);
@@ -65,9 +73,6 @@ class LibraryIndex {
   std::vector<IndexedLibrary> libraries_;
   std::vector<IndexedPlugin> plugins_;
 };
-
-/// True for what is meant as a file rather than a name: holds a '/' or ends in ".so".
-bool is_library_path(std::string_view word);
 
 /// Folder of the running program, without the last '/'; empty when unknown.
 std::string program_folder();

@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(errors_of_the_base_come_through_with_their_key) {
              std::string::npos);
   Trained good(world(), "cautious", section("adamw"), {at::ones({2})});
   BOOST_TEST(message_of([&] { good.step({at::ones({3})}); }) ==
-             "plugin cautious (optimizer): step: parameter p0: gradient has shape (3), expected (2)");
+             "plugin cautious (optimizer): step: plugin adamw: parameter p0: gradient has shape (3), expected (2)");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,5 @@
 // probe_sgd: p -= lr * g, with decoupled decay and nothing else, so that a wrong factor on a gradient shows.
+// Fails in step when it is told to.
 
 #include <vector>
 
@@ -12,15 +13,19 @@ using namespace stc::stable;
 class Sgd {
  public:
   struct Params {
+    bool refuse = false;
     template <class V>
-    static void describe(V&) {}
+    static void describe(V& v) {
+      v("refuse", &Params::refuse, "whether step fails");
+    }
   };
-  explicit Sgd(const Params&) {}
+  explicit Sgd(const Params& params) : params_(params) {}
   void bind(const std::vector<BoundParameter>& parameters, const std::vector<Group>& groups) {
     parameters_ = parameters;
     groups_ = groups;
   }
   void step(const Step& step, const Gradients& gradients) {
+    if (params_.refuse) throw Fault(STC_ERROR_INTERNAL, "the step was refused");
     const NoGradGuard no_grad;
     if (step.found_inf != nullptr && *Tensor::share(step.found_inf).data<float>() != 0) return;
     const double factor =
@@ -38,6 +43,7 @@ class Sgd {
   void reset() {}
 
  private:
+  Params params_;
   std::vector<BoundParameter> parameters_;
   std::vector<Group> groups_;
 };

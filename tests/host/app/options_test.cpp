@@ -181,6 +181,9 @@ BOOST_AUTO_TEST_CASE(words_that_mean_nothing_are_named_with_the_nearest_that_do)
       {{"run", "a.yaml", "--set", "optimizer.lr"},
        "error: run: --set: got \"optimizer.lr\", expected key=value\n  hint: for example --set "
        "optimizer.lr=0.01\n"},
+      {{"run", "a.yaml", "--set", "distributed.token:hf_geheim"},
+       "error: run: --set: got \"distributed.token...\", expected key=value\n  hint: for example --set "
+       "optimizer.lr=0.01\n"},
       {{"run", "a.yaml", "--set", "=5"},
        "error: run: --set: got \"=5\", expected key=value\n  hint: for example --set "
        "optimizer.lr=0.01\n"},
@@ -197,11 +200,20 @@ BOOST_AUTO_TEST_CASE(words_that_mean_nothing_are_named_with_the_nearest_that_do)
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_whole_and_in_range) {
-  for (const char* number : {"0", "-1", "1.5", "1e3", "abc", "5 ", "99999999999999999999"}) {
+  for (const char* number : {"0", "-1", "1.5", "1e3", "abc", "5 ", "-99999999999999999999"}) {
     BOOST_TEST(error_of({"run", "a.yaml", std::string("--max-steps=") + number}) ==
                std::string("error: run: --max-steps: got \"") + number +
                    "\", expected an integer >= 1\n  hint: stc-host run --help lists the options\n");
   }
+  BOOST_TEST(error_of({"run", "a.yaml", "--max-steps=99999999999999999999"}) ==
+             "error: run: --max-steps: got \"99999999999999999999\", expected an integer of 64 bits\n"
+             "  hint: stc-host run --help lists the options\n");
+  BOOST_TEST(error_of({"generate", "x", "--prompt=x", "--max-tokens=99999999999999999999"}) ==
+             "error: generate: --max-tokens: got \"99999999999999999999\", expected an integer of 64 "
+             "bits\n  hint: stc-host generate --help lists the options\n");
+  BOOST_TEST(error_of({"generate", "x", "--prompt=x", "--temperature=1e999"}) ==
+             "error: generate: --temperature: got \"1e999\", expected a number in the range of a "
+             "double\n  hint: stc-host generate --help lists the options\n");
   BOOST_TEST((parsed<RunArguments>({"run", "a.yaml", "--max-steps", "+5"}).max_steps ==
               std::optional<int64_t>(5)));
 }

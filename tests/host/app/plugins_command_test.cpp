@@ -84,6 +84,11 @@ BOOST_AUTO_TEST_CASE(list_shows_plugins_shadows_and_refusals) {
   BOOST_TEST(has(text.out, folder / "b.so"), text.out);
   BOOST_TEST(has(text.out, "built for stc ABI 0.7, host has 0.1"), text.out);
 
+  const ProcessResult nowhere = host({"plugins", "list", "--plugin-path", folder / "nowhere"});
+  BOOST_TEST(nowhere.exit == 0);
+  BOOST_TEST(has(nowhere.err, "warning: --plugin-path: " + (folder / "nowhere") + " does not exist"),
+             nowhere.err);
+
   const ProcessResult json =
       host({"plugins", "list", "--format", "json", "--plugin-path", folder.path()});
   const auto document = nlohmann::json::parse(json.out);

@@ -69,7 +69,7 @@ const std::vector<ErrorCase> kErrors{
      "error: run.max_steps: got 10.0, expected an integer > 0\n  at run.yaml:1:18\n"
      "  hint: write a whole number without a point or exponent\n"},
     {"run: {max_steps: 99999999999999999999}\n",
-     "error: run.max_steps: got 99999999999999999999, expected > 0\n  at run.yaml:1:18\n"},
+     "error: run.max_steps: got 99999999999999999999, expected an integer of 64 bits\n  at run.yaml:1:18\n"},
     {"run: {seed: 99999999999999999999}\n",
      "error: run.seed: got 99999999999999999999, expected an integer of 64 bits\n  at "
      "run.yaml:1:13\n"},
@@ -123,18 +123,46 @@ const std::vector<ErrorCase> kErrors{
      "compile.enabled\n"},
     {"compile: 1\n", "error: compile: got 1, expected true or false\n  at run.yaml:1:10\n"},
     {"checkpoint: {resume: yess}\n",
-     "error: checkpoint.resume: got yess, expected true or false, auto\n  at run.yaml:1:22\n"},
+     "error: checkpoint.resume: got yess, expected true, false or auto\n  at run.yaml:1:22\n"},
     {"shape_validation: {alignment: 0}\n",
      "error: shape_validation.alignment: got 0, expected > 0\n  at run.yaml:1:31\n"},
     {"shape_validation: {alignment: big}\n",
      "error: shape_validation.alignment: got big, expected an integer > 0, auto or none\n  at "
      "run.yaml:1:31\n"},
+    {"logging: {level: debg}\n",
+     "error: logging.level: got debg, expected DEBUG, INFO, WARNING, ERROR, CRITICAL, WARN, FATAL "
+     "or NOTSET\n  at run.yaml:1:18\n  hint: nearest is DEBUG\n"},
+    {"checkpoint: {resume: maybe}\n",
+     "error: checkpoint.resume: got maybe, expected true, false or auto\n  at run.yaml:1:22\n"},
+    {"run: {threads: many}\n",
+     "error: run.threads: got many, expected an integer in [1, 4096] or auto"},
+    {"run: {max_steps: !!str 3}\n",
+     "error: run.max_steps: got \"3\", expected an integer > 0\n  at run.yaml:1:18\n"
+     "  hint: remove the tag !!str\n"},
+    {"run: {max_steps: 9223372036854775808}\n",
+     "error: run.max_steps: got 9223372036854775808, expected an integer of 64 bits"},
+    {"run: {max_steps: -99999999999999999999}\n",
+     "error: run.max_steps: got -99999999999999999999, expected > 0"},
+    {"run: {threads: 99999999999999999999}\n",
+     "error: run.threads: got 99999999999999999999, expected in [1, 4096]"},
+    {"run: {output_dir: ''}\n",
+     "error: run.output_dir: is empty, expected a folder\n  at run.yaml:1:19\n"
+     "  hint: write . for the working directory\n"},
     {"run: {threads: 0}\n",
      "error: run.threads: got 0, expected in [1, 4096]\n  at run.yaml:1:16\n"},
     {"run: {fast_path: no}\n",
      "error: run.fast_path: got no, expected auto, off or require\n  at run.yaml:1:18\n"},
-    {"logging: {level: LOUD}\n",
-     "error: logging.level: got LOUD, expected DEBUG, INFO, WARNING, ERROR, CRITICAL, WARN, FATAL "
+    {"optimizer: {name: Up/My.so}\n",
+     "error: optimizer.name: optimizer plugin Up/My.so not found, "},
+    {"optimizer: ' My.so '\n", "error: optimizer.name: optimizer plugin My.so not found, "},
+    {"precision: {mode: ./Mine.so}\n",
+     "error: precision.mode: precision plugin ./Mine.so not found, "},
+    {"distributed: {mode: Up/Mine.so}\n",
+     "error: distributed.mode: coordinator plugin Up/Mine.so not found, "},
+    {"distributed: {backend: Up/Mine.so}\n",
+     "error: distributed.backend: sync plugin Up/Mine.so not found, "},
+    {"logging: {level: loud}\n",
+     "error: logging.level: got loud, expected DEBUG, INFO, WARNING, ERROR, CRITICAL, WARN, FATAL "
      "or NOTSET\n  at run.yaml:1:18\n"},
     {"distributed: {node_id: ../x}\n",
      "error: distributed.node_id: got ../x, expected a name that is not empty, not . or .., and "

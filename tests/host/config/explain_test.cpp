@@ -58,6 +58,23 @@ BOOST_AUTO_TEST_CASE(selects_a_section_a_key_or_a_sink) {
   BOOST_TEST(Value::parse(explain_keys(config, "", "json")).size() == config.keys().size());
 }
 
+BOOST_AUTO_TEST_CASE(selects_by_the_aliases_of_run_files) {
+  Config config = load("");
+  auto paths = [&](const char* selection) {
+    std::vector<std::string> found;
+    for (const Value& key : Value::parse(explain_keys(config, selection, "json"))) {
+      found.push_back(key["key"]);
+    }
+    return found;
+  };
+  BOOST_TEST(paths("hub") == paths("distributed"));
+  BOOST_TEST(paths("diloco") == paths("distributed"));
+  BOOST_TEST(paths("hub.repo_id") == std::vector<std::string>{"distributed.repo_id"});
+  BOOST_TEST(paths("max_steps") == std::vector<std::string>{"run.max_steps"});
+  BOOST_TEST(paths("cautious") == std::vector<std::string>{"optimizer.cautious"});
+  BOOST_TEST(paths("compile.enabled") == std::vector<std::string>{"compile"});
+}
+
 BOOST_AUTO_TEST_CASE(json_holds_what_a_program_needs) {
   Config config = load("");
   Value key = Value::parse(explain_keys(config, "scheduler.min_lr_ratio", "json"))[0];

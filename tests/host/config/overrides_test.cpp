@@ -72,6 +72,11 @@ const std::vector<BadSetCase> kBadSets{
     {"model={}",
      "error: --set model: names a section, expected one of its keys\n  at --set model\n"
      "  hint: write --set model.<key>=<value>\n"},
+    {"optimizer={lr: 0.5}",
+     "error: --set optimizer: names a section, expected one of its keys\n  at --set optimizer\n"
+     "  hint: write --set optimizer.<key>=<value>\n"},
+    {"precision={}", "error: --set precision: names a section, expected one of its keys\n"},
+    {"hub={token: geheim}", "error: --set hub: names a section, expected one of its keys\n"},
     {"run.seed=010", "error: --set run.seed: got 010, which is ambiguous: "},
     {"optimizer.betas=[0.9",
      "error: --set optimizer.betas: the bracket opened here is not closed\n"},
@@ -146,6 +151,11 @@ BOOST_AUTO_TEST_CASE(flags_are_checked) {
   LoadRequest device;
   device.device = "tpu";
   BOOST_TEST(contains(error_of("", device), "run.device: got \"tpu\", expected auto, cpu"));
+  LoadRequest nowhere;
+  nowhere.output_dir = "";
+  BOOST_TEST(error_of("", nowhere) ==
+             "error: run.output_dir: is empty, expected a folder\n  at --output-dir\n"
+             "  hint: write . for the working directory\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(sinks_are_checked) {
   BOOST_TEST(contains(error_of("logging: {sinks: [jsonl]}\n"),
                       "logging.sinks[0].path: missing, sink jsonl needs it"));
   BOOST_TEST(contains(error_of("logging: {sinks: [{path: x}]}\n"),
-                      "logging.sinks[0]: got {path: x}, expected a sink's name"));
+                      "logging.sinks[0]: got a mapping without a name, expected a sink's name"));
   BOOST_TEST(contains(error_of("logging: {sinks: [~]}\n"), "logging.sinks[0]: got null"));
   BOOST_TEST(contains(error_of("logging: {sinks: csv}\n"),
                       "logging.sinks: got csv, expected a list of names"));

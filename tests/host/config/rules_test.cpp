@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <ostream>
+#include <thread>
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -204,6 +205,14 @@ BOOST_DATA_TEST_CASE(derives, kDerived, sample) {
 BOOST_DATA_TEST_CASE(refuses_conflicts, kConflicts, sample) {
   std::string rendered = error_of(sample.yaml, printing());
   BOOST_TEST(rendered.substr(0, sample.rendered.size()) == sample.rendered);
+}
+
+BOOST_AUTO_TEST_CASE(more_threads_than_cpus_are_told) {
+  const std::string cpus = std::to_string(std::thread::hardware_concurrency());
+  const std::string warning = warnings_of(load("run: {threads: 4096}\n"));
+  BOOST_TEST(contains(warning, "run.threads: got 4096, this machine has " + cpus + " CPU"));
+  BOOST_TEST(!contains(warnings_of(load("run: {threads: 1}\n")), "run.threads"));
+  BOOST_TEST(!contains(warnings_of(load("run: {threads: auto}\n")), "run.threads"));
 }
 
 BOOST_AUTO_TEST_CASE(warns_of_an_ignored_vocabulary) {

@@ -127,6 +127,31 @@ BOOST_AUTO_TEST_CASE(level_hides_text_lines) {
   BOOST_CHECK_MESSAGE(std::regex_match(text, std::regex(kStamp + "ERROR \\| shown\n")), text);
 }
 
+BOOST_AUTO_TEST_CASE(failures_are_of_level_error) {
+  const stc::testing::Folder folder;
+  const fs::path file = folder.path() / "train.log";
+  const auto log = make_text_log({file.string(), "ERROR", 0});
+  log->on_event(Event("checkpoint"), 1700000000.0);
+  log->on_event(Event("checkpoint_failed"), 1700000000.0);
+  log->on_event(Event("delta_upload_failed"), 1700000000.0);
+  log->close();
+  const std::string text = stc::testing::read_file(file);
+  BOOST_CHECK_MESSAGE(std::regex_match(text, std::regex(kStamp + "ERROR \\| checkpoint_failed\n" + kStamp +
+                                                        "ERROR \\| delta_upload_failed\n")),
+                      text);
+}
+
+BOOST_AUTO_TEST_CASE(a_message_stays_one_line) {
+  const stc::testing::Folder folder;
+  const fs::path file = folder.path() / "train.log";
+  const auto log = make_text_log({file.string(), "INFO", 0});
+  log_line(STC_LOG_INFO, "mine: line one\nline two \xff\x01");
+  log->close();
+  const std::string text = stc::testing::read_file(file);
+  BOOST_CHECK_MESSAGE(
+      std::regex_match(text, std::regex(kStamp + R"(INFO \| mine: line one\\nline two \\xff\\x01)" + "\n")), text);
+}
+
 BOOST_AUTO_TEST_CASE(an_unwritable_file_is_an_error_that_names_it) {
   const auto names_it = [](const ConfigError& error) {
     return std::string(error.what()).starts_with("logging.file: cannot write /proc/none/train.log (");

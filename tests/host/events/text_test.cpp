@@ -86,6 +86,21 @@ BOOST_AUTO_TEST_CASE(a_text_cannot_break_the_line) {
   BOOST_CHECK_EQUAL(to_text(event), "note error=a\\nb\\r\\x1b[2J\\tc");
 }
 
+BOOST_AUTO_TEST_CASE(one_line_keeps_text_and_escapes_the_rest) {
+  BOOST_CHECK_EQUAL(one_line("plain, \u00e4\u00f6\u00fc \u20ac \U0001f600"), "plain, \u00e4\u00f6\u00fc \u20ac \U0001f600");
+  BOOST_CHECK_EQUAL(one_line("one\ntwo \xff\x01"), "one\\ntwo \\xff\\x01");
+  BOOST_CHECK_EQUAL(one_line("\x7f \xc2\x9b[2J \u2028"), "\\x7f \\xc2\\x9b[2J \\xe2\\x80\\xa8");
+  BOOST_CHECK_EQUAL(one_line("cut \xe2\x82"), "cut \\xe2\\x82");
+  BOOST_CHECK_EQUAL(one_line("overlong \xc0\xaf, surrogate \xed\xa0\x80"),
+                    "overlong \\xc0\\xaf, surrogate \\xed\\xa0\\x80");
+}
+
+BOOST_AUTO_TEST_CASE(names_cannot_break_the_line_either) {
+  Event event("two\nlines");
+  event.add("k\xff", int64_t{1});
+  BOOST_CHECK_EQUAL(to_text(event), "two\\nlines k\\xff=1");
+}
+
 BOOST_AUTO_TEST_CASE(numbers_do_not_depend_on_the_locale) {
   const ForeignLocale foreign;
   BOOST_CHECK_EQUAL(to_text(FieldValue(1234.5)), "1234.5");

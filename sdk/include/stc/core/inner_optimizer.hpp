@@ -22,11 +22,12 @@ class BasicInnerOptimizer {
   using Parameter = BasicBoundParameter<typename L::Tensor>;
 
   /// \param section the settings that the inner plugin reads.
-  BasicInnerOptimizer(Host host, const std::string& name, const Config& section) {
+  BasicInnerOptimizer(Host host, const std::string& name, const Config& section) : host_(host) {
     const void* table = nullptr;
     void* instance = nullptr;
-    check(host.raw().create_inner(
-        host.ctx(), STC_KIND_OPTIMIZER, name.c_str(), section.raw(), &table, &instance, &plugin_));
+    stc_error* refused = host.raw().create_inner(
+        host.ctx(), STC_KIND_OPTIMIZER, name.c_str(), section.raw(), &table, &instance, &plugin_);
+    if (refused != nullptr) throw detail::PassedError{refused};
     api_ = detail::imported(static_cast<const stc_optimizer_api*>(table));
     self_ = static_cast<stc_optimizer*>(instance);
   }
@@ -97,15 +98,18 @@ class BasicInnerOptimizer {
   }
 
  private:
-  static void check(stc_error* error) {
-    if (error != nullptr) {
-      throw detail::PassedError{error};
-    }
+  /// Errors that name a key pass as they are; the others say whose they are.
+  void check(stc_error* error) const {
+    if (error == nullptr) return;
+    if (host_.raw().error_code(host_.ctx(), error) == STC_ERROR_INVALID_CONFIG) throw detail::PassedError{error};
+    const Fault fault = host_.take(error);
+    throw Fault(fault.code(), std::string("plugin ") + name() + ": " + fault.what());
   }
   static stc_group raw(const Group& group) {
     return {STC_SIZE_TO_END(stc_group, weight_decay), 0, group.lr_scale, group.weight_decay};
   }
 
+  Host host_;
   stc_optimizer_api api_{};
   stc_optimizer* self_ = nullptr;
   const stc_plugin* plugin_ = nullptr;
