@@ -123,7 +123,6 @@ void Trainer::Impl::report_saves(std::vector<SaveResult> results) {
   for (SaveResult& result : results) {
     last_save_failed = !result.error.empty();
     last_save_error = result.path + ": " + result.error;
-    if (!result.warning.empty()) log_line(STC_LOG_WARNING, "checkpoint: " + result.warning);
     Event event(last_save_failed ? "checkpoint_failed" : "checkpoint");
     event.add("step", static_cast<int64_t>(result.step)).add("path", result.path);
     if (last_save_failed) event.add("error", result.error);
