@@ -36,6 +36,7 @@ bool Trainer::Impl::accept_non_finite(const Window& window, double loss) {
   Event event("non_finite");
   event.add("step", static_cast<int64_t>(counters.step + 1))
       .add("what", what)
+      .add("loss", loss)
       .add("policy", settings.run.nan_policy)
       .add("batch", batch);
   if (!replay.empty()) event.add("replay", replay);

@@ -108,6 +108,7 @@ class ReferenceTransformer {
   void parameters_changed() { model_.parameters_changed(); }
   void set_gradient_checkpointing(bool enabled) { model_.set_gradient_checkpointing(enabled); }
   std::vector<std::pair<std::string, int64_t>> dimensions() { return model_.dimensions(); }
+  std::vector<std::string> stages() { return model_.stages(); }
 
   std::unique_ptr<Cache> generate_begin(int64_t rows, int64_t max_length) {
     return std::make_unique<Cache>(model_.generate_begin(rows, max_length));
@@ -119,6 +120,9 @@ class ReferenceTransformer {
     Transformer::Options out;
     out.device = device_of(host);
     out.parallel = {host.ctx(), host.raw().parallel_for};
+    out.stage = [host](const std::string& stage, bool begin) {
+      (begin ? host.raw().stage_begin : host.raw().stage_end)(host.ctx(), stage.c_str());
+    };
     return out;
   }
 

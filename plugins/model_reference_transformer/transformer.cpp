@@ -2,6 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <tuple>
 
@@ -9,6 +10,18 @@
 #include "stc/core/fault.hpp"
 
 namespace stc::reference_transformer {
+namespace {
+
+/// Keeps the allocator from reusing the memory before the device's current stream is done with it. No effect on the
+/// CPU; untested on a device with streams.
+void record_on_current_stream(const Activations& activations) {
+  for (const at::Tensor& t : {activations.first, activations.second}) {
+    if (!t.defined() || t.is_cpu()) continue;
+    t.record_stream(c10::impl::VirtualGuardImpl(t.device().type()).getStream(t.device()));
+  }
+}
+
+}  // namespace
 
 Transformer::Transformer(const Config& config, Options options) : config_(config), device_(options.device) {
   config_.check();
@@ -20,6 +33,8 @@ Transformer::Transformer(const Config& config, Options options) : config_(config
     bf16_ = make_cpu_functions(parameters_, kernels, options.parallel, /*bf16=*/true);
   }
   rope_ = make_rope(config_.block_size, config_.head_dim(), config_.rope_base, device_);
+  stage_ = std::move(options.stage);
+  for (int64_t i = 0; i < config_.n_layer; ++i) stages_.push_back("transformer.h." + std::to_string(i));
 }
 
 const std::shared_ptr<Functions>& Transformer::functions() const {
@@ -55,6 +70,23 @@ Activations Transformer::block(Functions& f, size_t index, const Sites& sites, c
   return {x, f.linear(f.swiglu(f.linear(normed, weights.gate_up)), weights.down)};
 }
 
+Activations Transformer::run_stage(size_t index, const std::function<Activations(const Activations&)>& body,
+                                   const Activations& input) const {
+  if (!stage_) return body(input);
+  stage_(stages_[index], true);
+  record_on_current_stream(input);
+  Activations out;
+  try {
+    out = body(input);
+  } catch (...) {
+    stage_(stages_[index], false);
+    throw;
+  }
+  stage_(stages_[index], false);
+  record_on_current_stream(out);
+  return out;
+}
+
 at::Tensor Transformer::hidden_states(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& mask) const {
   const std::shared_ptr<Functions>& f = functions();
   const Sites sites{pass.dropout_key, pass.training ? config_.dropout : 0.0};
@@ -73,7 +105,8 @@ at::Tensor Transformer::hidden_states(const ForwardPass& pass, const at::Tensor&
   const size_t count = parameters_->blocks.size();
   for (size_t i = 0; i < count; ++i) {
     auto body = [f, i, sites, attend](const Activations& input) { return block(*f, i, sites, attend, input); };
-    state = again ? recompute(body, state) : body(state);
+    state = run_stage(
+        i, [&](const Activations& input) { return again ? recompute(body, input) : body(input); }, state);
   }
   const Dropout mlp = sites.at(count - 1, DropoutSite::kMlp);
   return f->add_norm(state.first, state.second, mlp, Dropout{}, parameters_->ln_f).second;

@@ -57,6 +57,8 @@ class Transformer {
     /// Only LibTorch's operators, also on the CPU: the reference for the own kernels.
     bool composed = false;
     const KernelSet* kernels = nullptr;  // null: the fastest
+    /// Told when a block begins and ends: its stage may be given a stream of its own. May be empty.
+    std::function<void(const std::string& stage, bool begin)> stage;
   };
 
   /// \throws stc::Fault when the sizes do not fit each other.
@@ -87,6 +89,8 @@ class Transformer {
   /// Appends ids (B,t) and returns the logits (B,V) of the last position. Records no gradient.
   at::Tensor generate_step(Cache& cache, const at::Tensor& ids);
 
+  /// Names of the blocks, in forward order.
+  const std::vector<std::string>& stages() const { return stages_; }
   /// Sizes by module, named "<module>.<size>" as in "lm_head.out_features".
   std::vector<std::pair<std::string, int64_t>> dimensions() const;
 
@@ -113,6 +117,9 @@ class Transformer {
                            const Activations& input);
   /// ids (B,T) -> ln_f(x) (N,C).
   at::Tensor hidden_states(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& mask) const;
+  /// Runs body(input) as stage `index`: on the stream that `stage_` makes current for it.
+  Activations run_stage(size_t index, const std::function<Activations(const Activations&)>& body,
+                        const Activations& input) const;
   at::Tensor attend_cached(const at::Tensor& qkv, Cache& cache, size_t index, int64_t t) const;
 
   Config config_;
@@ -122,6 +129,8 @@ class Transformer {
   std::shared_ptr<Functions> cpu_;   // fp32; null on other devices
   std::shared_ptr<Functions> bf16_;  // the same with products in bf16
   Rope rope_;
+  std::function<void(const std::string&, bool)> stage_;
+  std::vector<std::string> stages_;
   bool checkpointing_ = false;
 };
 

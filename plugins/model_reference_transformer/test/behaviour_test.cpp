@@ -271,6 +271,28 @@ BOOST_AUTO_TEST_CASE(training_returns_the_loss_and_evaluation_the_logits_too) {
   BOOST_CHECK(!model.forward({true, false, 0}, batch.ids, {}, {}).loss.defined());
 }
 
+BOOST_AUTO_TEST_CASE(blocks_are_bracketed_as_stages_and_numbers_stay) {
+  std::vector<std::string> told;
+  Transformer::Options options;
+  options.stage = [&](const std::string& stage, bool begin) { told.push_back((begin ? "+" : "-") + stage); };
+  Transformer bracketed(small_config(), options), plain(small_config());
+  bracketed.init(1);
+  plain.init(1);
+  BOOST_CHECK(bracketed.stages() == (std::vector<std::string>{"transformer.h.0", "transformer.h.1"}));
+  const Batch batch = make_batch(2, 16, 128, 9);
+  for (const bool checkpointing : {false, true}) {
+    told.clear();
+    bracketed.set_gradient_checkpointing(checkpointing);
+    const at::Tensor a = bracketed.forward({true, false, 3}, batch.ids, batch.labels, {}).loss;
+    BOOST_CHECK(told == (std::vector<std::string>{"+transformer.h.0", "-transformer.h.0", "+transformer.h.1",
+                                                  "-transformer.h.1"}));
+    const at::Tensor b = plain.forward({true, false, 3}, batch.ids, batch.labels, {}).loss;
+    BOOST_CHECK(same_bits(a.detach(), b.detach()));
+    a.backward();
+    BOOST_CHECK(finite(bracketed.gradient(0)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_graph_outlives_its_model) {
   at::Tensor loss;
   {

@@ -112,6 +112,7 @@ inline constexpr std::array kOptimizerStepSkipped{
 inline constexpr std::array kNonFinite{
     Field{"step", Type::kInt, Presence::kAlways, "the step under way"},
     Field{"what", Type::kText, Presence::kAlways, "loss or gradient norm"},
+    Field{"loss", Type::kFloat, Presence::kAlways, "of the window"},
     Field{"policy", Type::kText, Presence::kAlways, "run.nan_policy: stop, skip or continue"},
     Field{"batch", Type::kText, Presence::kAlways, "file and samples of each micro-batch"},
     Field{"replay", Type::kText, Presence::kOptional, "folder that stc-host replay runs again"},
