@@ -117,7 +117,7 @@ class RowCollator {
       if (static_cast<uint64_t>(id) < parts_.vocab_size || (ignored_allowed && id == kIgnored)) return;
       throw DataError(batch.where + ": " + field.name + ": id " + std::to_string(id) + " in row " +
                       std::to_string(i / per_row) + ", place " + std::to_string(i % per_row) + ", expected 0 to " +
-                      std::to_string(parts_.vocab_size - 1));
+                      std::to_string(parts_.vocab_size - 1) + (ignored_allowed ? ", or -100 (ignored)" : ""));
     });
   }
 

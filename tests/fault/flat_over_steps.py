@@ -27,7 +27,7 @@ logging:
   level: WARNING
   json_file: log.jsonl
   sample_prompts: ["line "]
-  sinks: [{name: csv, path: log.csv}, {name: tensorboard, directory: board}]
+  sinks: [{name: csv, path: log.csv}, {name: tensorboard, path: board}]
 """
 
 

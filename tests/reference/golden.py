@@ -1,6 +1,7 @@
 """Losses of the run files in configs/reference against the recorded ones. See README.md beside this file.
 
-    golden.py check BIN SOURCE     fails when a loss differs by more than 1e-5 of itself
+    golden.py check BIN SOURCE     fails when a loss differs by more than 1e-5 of itself, in bf16 1e-3: a last bit of fp32 that
+                                   another processor's matrix product rounds otherwise is a whole step of bf16 after it
     golden.py write BIN SOURCE     records the losses of this build
 
 BIN is the folder of stc-host, SOURCE the root of the project.
@@ -13,6 +14,7 @@ import sys
 import tempfile
 
 TOLERANCE = 1e-5
+TOLERANCE_BF16 = 1e-3
 
 
 def losses_of(host: pathlib.Path, source: pathlib.Path, config: pathlib.Path) -> list[float]:
@@ -44,7 +46,7 @@ def main() -> None:
         worst = max(abs(a - b) / abs(b) for a, b in zip(losses, expected))
         same = sum(a == b for a, b in zip(losses, expected))
         print(f"{config.stem}: worst {worst:.2e} of a loss, {same} of {len(losses)} equal bit for bit")
-        failed = failed or not worst <= TOLERANCE
+        failed = failed or not worst <= (TOLERANCE_BF16 if config.stem == "bf16" else TOLERANCE)
     if failed:
         sys.exit("a loss differs: a change of arithmetic needs new records and a line in CHANGELOG.md that says why")
 

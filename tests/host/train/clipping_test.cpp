@@ -75,8 +75,8 @@ BOOST_AUTO_TEST_CASE(scales_all_gradients_by_one_factor_of_their_common_norm) {
       difference = std::max(difference, std::abs(clipped.update[i] - factor * whole.update[i]));
       largest = std::max(largest, std::abs(whole.update[i]));
     }
-    // Each weight is rounded to about 1e-8 after each of the two steps.
-    BOOST_CHECK_LE(difference, 1e-6 * factor * largest + 3e-8);
+    // A weight near 1 is rounded by up to 6e-8 in each of the two runs.
+    BOOST_CHECK_LE(difference, 1e-6 * factor * largest + 1.2e-7);
   }
 }
 

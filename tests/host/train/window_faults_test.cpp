@@ -110,8 +110,8 @@ BOOST_DATA_TEST_CASE(a_label_that_no_class_has_is_an_error_that_names_it,
   } catch (const Error& error) {
     const std::string text = error.what();
     BOOST_TEST_INFO(text);
-    BOOST_CHECK(text.find(std::string("got ") + label + " at row 1, position 0") != std::string::npos);
-    BOOST_CHECK(text.find("expected 0 to 255, or -100") != std::string::npos);
+    BOOST_CHECK(text.find(std::string("labels: id ") + label + " in row 1, place 0, ") != std::string::npos);
+    BOOST_CHECK(text.find("expected 0 to 255, or -100 (ignored)") != std::string::npos);
   }
 }
 
