@@ -24,9 +24,9 @@ std::string label(const LoadedPlugin& plugin) {
 }
 
 [[noreturn]] void broke(const LoadedPlugin& plugin, const std::string& what) {
-  throw PluginError("plugin " + plugin.library + ": " + label(plugin) + ": " + what,
-                    "the contract of each slot is in stc/abi/" +
-                        std::string(kind_name(plugin.declaration.kind)) + ".h");
+  throw PluginError(
+      "plugin " + plugin.library + ": " + label(plugin) + ": " + what,
+      "the contract of each slot is in stc/abi/" + std::string(kind_name(plugin.declaration.kind)) + ".h");
 }
 
 /// Declared defaults as the section of a run file; `missing` collects keys without one.
@@ -45,9 +45,7 @@ Value default_section(const PluginDeclaration& declaration, std::vector<std::str
 
 /// create through the bare table. \returns the plugin's reason for not being created, empty when it
 /// was.
-std::string create_and_destroy(const LoadedPlugin& plugin,
-                               RunContext& context,
-                               const Value& section,
+std::string create_and_destroy(const LoadedPlugin& plugin, RunContext& context, const Value& section,
                                CheckReport& report) {
   Services services(plugin.declaration.name, &context);
   const InstanceSlots& slots = instance_slots(plugin.table);
@@ -83,14 +81,11 @@ void exercise_tokenizer(InstanceSpec spec) {
   tokenizer.encode(text, ids);
   for (const int32_t id : ids) {
     if (id < 0 || static_cast<uint64_t>(id) >= tokenizer.size()) {
-      broke(
-          plugin,
-          "encode gave id " + std::to_string(id) + ", size is " + std::to_string(tokenizer.size()));
+      broke(plugin, "encode gave id " + std::to_string(id) + ", size is " + std::to_string(tokenizer.size()));
     }
   }
   tokenizer.decode(ids);
-  if (tokenizer.has_safe_cut() && tokenizer.safe_cut(text) > text.size())
-    broke(plugin, "safe_cut is beyond the text");
+  if (tokenizer.has_safe_cut() && tokenizer.safe_cut(text) > text.size()) broke(plugin, "safe_cut is beyond the text");
 }
 
 /// A precision may be for one kind of device only, and refuses the others in words.
@@ -115,8 +110,7 @@ void exercise_precision(InstanceSpec spec) {
   Precision precision(std::move(spec));
   resolve_somewhere(precision);
   const double scale = precision.scale();
-  if (!(scale > 0) || std::isinf(scale))
-    broke(plugin, "scale is " + std::to_string(scale) + ", wanted a number > 0");
+  if (!(scale > 0) || std::isinf(scale)) broke(plugin, "scale is " + std::to_string(scale) + ", wanted a number > 0");
   precision.update(false);
   precision.update(true);
 }
@@ -130,10 +124,7 @@ void exercise_sink(InstanceSpec spec) {
   Sink sink(std::move(spec));
   sink.open(run);
   Event event("train_step");
-  event.add("step", int64_t{1})
-      .add("loss", 2.5)
-      .add("note", std::string("text"))
-      .add("missing", FieldValue{});
+  event.add("step", int64_t{1}).add("loss", 2.5).add("note", std::string("text")).add("missing", FieldValue{});
   sink.on_event(event, 0.0);
   Event infinite("train_step");
   infinite.add("step", int64_t{2}).add("loss", std::nan(""));
@@ -168,8 +159,8 @@ TensorHandle tensor_over(std::array<float, 16>& memory) {
   static constexpr std::array<int64_t, 2> kSizes = {4, 4};
   const stc_buffer buffer{memory.data(), sizeof memory, STC_DTYPE_FLOAT32, 2, kSizes.data()};
   stc_tensor raw = nullptr;
-  const ErrorText error = take_error(
-      torch_slots().tensor_from_buffer(process_host().ctx, &buffer, nullptr, nullptr, &raw));
+  const ErrorText error =
+      take_error(torch_slots().tensor_from_buffer(process_host().ctx, &buffer, nullptr, nullptr, &raw));
   if (error.code != 0) throw Error("plugins check: no tensor could be made: " + error.message);
   return TensorHandle(raw);
 }
@@ -199,28 +190,20 @@ void exercise_optimizer(InstanceSpec spec) {
   optimizer.step(info, {nullptr});  // no gradient in this window: nothing may change
   if (weights != before) broke(plugin, "step changed a parameter that had no gradient");
   for (const float value : weights) {
-    if (!std::isfinite(value))
-      broke(plugin, "step made a weight of 0.5 with gradient 0.25 not finite");
+    if (!std::isfinite(value)) broke(plugin, "step made a weight of 0.5 with gradient 0.25 not finite");
   }
   optimizer.reset();
 }
 
 std::function<void(InstanceSpec)> exercise_of(int kind) {
   switch (kind) {
-    case STC_KIND_TOKENIZER:
-      return exercise_tokenizer;
-    case STC_KIND_PRECISION:
-      return exercise_precision;
-    case STC_KIND_SINK:
-      return exercise_sink;
-    case STC_KIND_DATASET:
-      return exercise_dataset;
-    case STC_KIND_MODEL:
-      return exercise_model;
-    case STC_KIND_OPTIMIZER:
-      return exercise_optimizer;
-    default:
-      return {};  // sync, coordinator, collective meet other nodes: created and destroyed only
+    case STC_KIND_TOKENIZER: return exercise_tokenizer;
+    case STC_KIND_PRECISION: return exercise_precision;
+    case STC_KIND_SINK: return exercise_sink;
+    case STC_KIND_DATASET: return exercise_dataset;
+    case STC_KIND_MODEL: return exercise_model;
+    case STC_KIND_OPTIMIZER: return exercise_optimizer;
+    default: return {};  // sync, coordinator, collective meet other nodes: created and destroyed only
   }
 }
 

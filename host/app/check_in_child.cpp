@@ -32,8 +32,7 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kPatience{60};
 
 [[noreturn]] void fail(const char* what, int number) {
-  throw Error(std::string("plugins check: ") + what + ": " +
-              std::generic_category().message(number));
+  throw Error(std::string("plugins check: ") + what + ": " + std::generic_category().message(number));
 }
 
 /// What plugins write by default while they are tried; removed whatever becomes of the child.
@@ -63,10 +62,8 @@ Child start_child(const PluginsCheckArguments& arguments, const std::string& scr
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe", errno);
   constexpr int kReportFd = 3;
-  std::vector<std::string> words = {
-      "/proc/self/exe", "plugins", "check", "--report-fd", std::to_string(kReportFd)};
-  for (const std::string& path : arguments.plugin_paths)
-    words.insert(words.end(), {"--plugin-path", path});
+  std::vector<std::string> words = {"/proc/self/exe", "plugins", "check", "--report-fd", std::to_string(kReportFd)};
+  for (const std::string& path : arguments.plugin_paths) words.insert(words.end(), {"--plugin-path", path});
   words.push_back("--scratch=" + scratch);
   words.push_back("--file=" + arguments.target);
   std::vector<char*> argv;
@@ -77,8 +74,7 @@ Child start_child(const PluginsCheckArguments& arguments, const std::string& scr
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], kReportFd);
   Child child{-1, ends[0]};
-  const int error =
-      ::posix_spawn(&child.pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  const int error = ::posix_spawn(&child.pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   if (error != 0) {
@@ -95,8 +91,7 @@ bool listen(const Child& child, CheckOutcome& outcome) {
   char piece[4096];
   for (;;) {
     pollfd query{child.pipe, POLLIN, 0};
-    const int ready =
-        ::poll(&query, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count()));
+    const int ready = ::poll(&query, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count()));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
     const ssize_t n = ::read(child.pipe, piece, sizeof piece);
@@ -128,8 +123,7 @@ std::string how_it_ended(int status, bool answered) {
   if (!answered) return "did not answer within " + std::to_string(kPatience.count()) + " s";
   if (WIFSIGNALED(status)) {
     const char* name = sigabbrev_np(WTERMSIG(status));
-    return std::string("ended the process by SIG") +
-           (name != nullptr ? name : std::to_string(WTERMSIG(status)));
+    return std::string("ended the process by SIG") + (name != nullptr ? name : std::to_string(WTERMSIG(status)));
   }
   return "ended the process with exit code " + std::to_string(WEXITSTATUS(status));
 }
@@ -150,13 +144,11 @@ int check_in_child(const PluginsCheckArguments& arguments) {
   }
   if (outcome.done && WIFEXITED(status) && WEXITSTATUS(status) == kExitDone) return kExitDone;
   // Before the first step only the training half itself can fail, and it has printed why.
-  if (outcome.last_step.empty() && WIFEXITED(status) && WEXITSTATUS(status) == kExitError)
-    return kExitError;
+  if (outcome.last_step.empty() && WIFEXITED(status) && WEXITSTATUS(status) == kExitError) return kExitError;
   const std::string step = outcome.last_step.empty() ? "starting" : outcome.last_step;
-  throw PluginError("plugin " + arguments.target + ": " + how_it_ended(status, answered) +
-                        " while " + (outcome.done ? "ending after all checks passed" : step),
-                    "a debugger shows where: gdb --args stc-host plugins check --report-fd 1 " +
-                        arguments.target);
+  throw PluginError("plugin " + arguments.target + ": " + how_it_ended(status, answered) + " while " +
+                        (outcome.done ? "ending after all checks passed" : step),
+                    "a debugger shows where: gdb --args stc-host plugins check --report-fd 1 " + arguments.target);
 }
 
 }  // namespace stc::host

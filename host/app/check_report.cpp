@@ -37,15 +37,9 @@ CheckReport::~CheckReport() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void CheckReport::begin(const std::string& step) {
-  send('s', step);
-}
-void CheckReport::refuse(const std::string& rendered) {
-  send('e', rendered);
-}
-void CheckReport::done() {
-  send('d', {});
-}
+void CheckReport::begin(const std::string& step) { send('s', step); }
+void CheckReport::refuse(const std::string& rendered) { send('e', rendered); }
+void CheckReport::done() { send('d', {}); }
 
 void CheckReport::send(char kind, const std::string& text) {
   if (fd_ < 0) return;

@@ -9,20 +9,13 @@
 namespace stc::host {
 namespace {
 
-po::typed_value<std::string>* word(const char* shown) {
-  return po::value<std::string>()->value_name(shown);
-}
-po::typed_value<Words>* words_of(const char* shown) {
-  return po::value<Words>()->value_name(shown);
-}
+po::typed_value<std::string>* word(const char* shown) { return po::value<std::string>()->value_name(shown); }
+po::typed_value<Words>* words_of(const char* shown) { return po::value<Words>()->value_name(shown); }
 
-void add_help(po::options_description& options) {
-  options.add_options()("help,h", "print this and exit");
-}
+void add_help(po::options_description& options) { options.add_options()("help,h", "print this and exit"); }
 
 void add_plugin_path(po::options_description& options) {
-  options.add_options()("plugin-path",
-                        words_of("PATH"),
+  options.add_options()("plugin-path", words_of("PATH"),
                         "folder of plugins or one .so file, searched first; may be repeated");
 }
 
@@ -31,8 +24,8 @@ void add_config_options(po::options_description& options) {
       "set", words_of("KEY=VALUE"), "override one key, e.g. optimizer.lr=0.01; may be repeated")(
       "resume", po::bool_switch(), "continue from the newest valid checkpoint")(
       "device", word("DEVICE"), "override run.device: auto, cpu, cuda, cuda:N, mps")(
-      "max-steps", word("N"), "override the target of optimizer steps")(
-      "output-dir", word("DIR"), "override run.output_dir");
+      "max-steps", word("N"), "override the target of optimizer steps")("output-dir", word("DIR"),
+                                                                        "override run.output_dir");
   add_plugin_path(options);
 }
 
@@ -41,32 +34,26 @@ void add_format(po::options_description& options, const char* shown) {
 }
 
 CommandSpec run_spec(const std::string& name) {
-  CommandSpec spec{name,
-                   name == "train" ? "--config FILE [options]" : "FILE [options]",
-                   name == "train" ? "the same as run, in the spelling of 2.0.0"
-                                   : "train what a run file describes"};
+  CommandSpec spec{name, name == "train" ? "--config FILE [options]" : "FILE [options]",
+                   name == "train" ? "the same as run, in the spelling of 2.0.0" : "train what a run file describes"};
   spec.takes_file = true;
   add_config_options(spec.options);
-  spec.options.add_options()(
-      "profile", po::bool_switch(), "record the phases of each step in <run.output_dir>/trace.json");
+  spec.options.add_options()("profile", po::bool_switch(),
+                             "record the phases of each step in <run.output_dir>/trace.json");
   return spec;
 }
 
 CommandSpec validate_spec() {
-  CommandSpec spec{
-      "validate", "FILE [options]", "check a run file and print it completed, secrets redacted"};
+  CommandSpec spec{"validate", "FILE [options]", "check a run file and print it completed, secrets redacted"};
   spec.takes_file = true;
   add_format(spec.options, "yaml|json");
-  spec.options.add_options()(
-      "deep", po::bool_switch(), "also build everything that a run would use, without training");
+  spec.options.add_options()("deep", po::bool_switch(), "also build everything that a run would use, without training");
   add_config_options(spec.options);
   return spec;
 }
 
 CommandSpec explain_spec() {
-  CommandSpec spec{"explain",
-                   "FILE [KEY] [options]",
-                   "tell value, default, range, meaning and origin of each key"};
+  CommandSpec spec{"explain", "FILE [KEY] [options]", "tell value, default, range, meaning and origin of each key"};
   spec.takes_file = true;
   spec.options.add_options()("key", word("KEY"), "a section or a key, instead of the KEY argument");
   add_format(spec.options, "text|json|markdown");
@@ -82,8 +69,7 @@ CommandSpec plugins_list_spec() {
 }
 
 CommandSpec plugins_describe_spec() {
-  CommandSpec spec{"plugins describe",
-                   "[[KIND/]NAME | FILE.so] [options]",
+  CommandSpec spec{"plugins describe", "[[KIND/]NAME | FILE.so] [options]",
                    "describe a plugin and its parameters; all plugins without a name"};
   spec.options.add_options()("name", word("NAME"), "the plugin, instead of the NAME argument");
   add_format(spec.options, "text|json|markdown");
@@ -92,9 +78,7 @@ CommandSpec plugins_describe_spec() {
 }
 
 CommandSpec plugins_check_spec() {
-  CommandSpec spec{"plugins check",
-                   "FILE.so [options]",
-                   "load a library in a process of its own and try its plugins"};
+  CommandSpec spec{"plugins check", "FILE.so [options]", "load a library in a process of its own and try its plugins"};
   spec.options.add_options()("file", word("FILE"), "the library, instead of the FILE argument");
   add_plugin_path(spec.options);
   spec.options.add_options()("report-fd", word("N"), "")("scratch", word("DIR"), "");
@@ -111,26 +95,20 @@ CommandSpec inspect_spec() {
 }
 
 CommandSpec generate_spec() {
-  CommandSpec spec{
-      "generate", "CHECKPOINT --prompt TEXT [options]", "continue a text with a trained model"};
-  spec.options.add_options()(
-      "checkpoint", word("PATH"), "the checkpoint, instead of the CHECKPOINT argument")(
-      "prompt", word("TEXT"), "text to continue")(
-      "max-tokens", word("N"), "most tokens to add, >= 1 (default 100)")(
+  CommandSpec spec{"generate", "CHECKPOINT --prompt TEXT [options]", "continue a text with a trained model"};
+  spec.options.add_options()("checkpoint", word("PATH"), "the checkpoint, instead of the CHECKPOINT argument")(
+      "prompt", word("TEXT"), "text to continue")("max-tokens", word("N"), "most tokens to add, >= 1 (default 100)")(
       "temperature", word("T"), "softness of the choice, >= 0; 0 takes the likeliest (default 1)")(
       "top-k", word("K"), "choose among the K likeliest; 0: all (default 0)")(
-      "seed", word("N"), "seed of the choice (default 0)")(
-      "ema", po::bool_switch(), "use the moving average of the weights");
+      "seed", word("N"), "seed of the choice (default 0)")("ema", po::bool_switch(),
+                                                           "use the moving average of the weights");
   add_plugin_path(spec.options);
   return spec;
 }
 
 CommandSpec replay_spec() {
-  CommandSpec spec{"replay",
-                   "PATH [options]",
-                   "run again the batch whose loss or gradient was not finite"};
-  spec.options.add_options()(
-      "path", word("PATH"), "the run's folder or one record, instead of the PATH argument");
+  CommandSpec spec{"replay", "PATH [options]", "run again the batch whose loss or gradient was not finite"};
+  spec.options.add_options()("path", word("PATH"), "the run's folder or one record, instead of the PATH argument");
   add_plugin_path(spec.options);
   return spec;
 }
@@ -156,24 +134,19 @@ std::vector<CommandSpec> command_specs() {
 std::string help_of(const CommandSpec& spec) {
   po::options_description shown("options", kHelpWidth);
   for (const auto& option : spec.options.options()) {
-    if (std::find(spec.hidden.begin(), spec.hidden.end(), option->long_name()) == spec.hidden.end())
-      shown.add(option);
+    if (std::find(spec.hidden.begin(), spec.hidden.end(), option->long_name()) == spec.hidden.end()) shown.add(option);
   }
   std::ostringstream text;
-  text << "usage: stc-host " << spec.name << " " << spec.usage << "\n\n"
-       << spec.summary << "\n\n"
-       << shown;
+  text << "usage: stc-host " << spec.name << " " << spec.usage << "\n\n" << spec.summary << "\n\n" << shown;
   return text.str();
 }
 
 std::string help_of_all(const std::vector<CommandSpec>& specs, const std::string& filter) {
   std::ostringstream text;
-  text << "usage: stc-host " << (filter.empty() ? "" : filter + " ")
-       << "COMMAND [options]\n\ncommands:\n";
+  text << "usage: stc-host " << (filter.empty() ? "" : filter + " ") << "COMMAND [options]\n\ncommands:\n";
   for (const CommandSpec& spec : specs) {
     if (!filter.empty() && !spec.name.starts_with(filter + " ")) continue;
-    text << "  " << spec.name << std::string(19 - std::min<size_t>(18, spec.name.size()), ' ')
-         << spec.summary << "\n";
+    text << "  " << spec.name << std::string(19 - std::min<size_t>(18, spec.name.size()), ' ') << spec.summary << "\n";
   }
   if (filter.empty()) text << "\n  --version          print the version and exit\n";
   text << "\nstc-host COMMAND --help explains one. Exit codes: 0 done, 2 handled error, 4 the last "
@@ -183,8 +156,8 @@ std::string help_of_all(const std::vector<CommandSpec>& specs, const std::string
 }
 
 std::string version_text() {
-  return std::string("stc-host ") + STC_VERSION + ", plugin ABI " + std::to_string(STC_ABI_MAJOR) +
-         "." + std::to_string(STC_ABI_MINOR) + "\n";
+  return std::string("stc-host ") + STC_VERSION + ", plugin ABI " + std::to_string(STC_ABI_MAJOR) + "." +
+         std::to_string(STC_ABI_MINOR) + "\n";
 }
 
 }  // namespace stc::host

@@ -46,8 +46,7 @@ int plugins_describe_command(const PluginsArguments& arguments);
 /// `plugins check`: the launcher tries the library in a child process, which gets these further
 /// words.
 struct PluginsCheckArguments : PluginsArguments {
-  int report_fd =
-      -1;  // where the child reports (host/app/check_report.hpp); -1: this is the parent
+  int report_fd = -1;   // where the child reports (host/app/check_report.hpp); -1: this is the parent
   std::string scratch;  // an empty folder that the parent removes afterwards
 };
 /// The child's side: each passed step as a line on standard output, progress and the refusal on
@@ -68,7 +67,7 @@ struct GenerateArguments {
   double temperature = 1.0;  // 0: greedy
   int64_t top_k = 0;         // 0: all
   uint64_t seed = 0;
-  bool ema = false;          // sample from the moving average of the weights
+  bool ema = false;  // sample from the moving average of the weights
   std::vector<std::string> plugin_paths;
 };
 int generate_command(const GenerateArguments& arguments);

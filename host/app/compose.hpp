@@ -7,8 +7,8 @@
 #include <string>
 
 #include "host/evaluate/review.hpp"
-#include "host/train/ema.hpp"
 #include "host/profile/trace.hpp"
+#include "host/train/ema.hpp"
 #include "host/train/trainer.hpp"
 
 namespace stc::host {

@@ -111,30 +111,26 @@ void Composition::build_data() {
 void Composition::build_tokenizer(const Dataset& dataset) {
   const DataSettings& data = run_.settings.data;
   const auto& fields = dataset.fields();
-  const bool needed = std::any_of(fields.begin(), fields.end(), [](const FieldInfo& field) {
-    return field.form == STC_FIELD_UTF8;
-  });
+  const bool needed =
+      std::any_of(fields.begin(), fields.end(), [](const FieldInfo& field) { return field.form == STC_FIELD_UTF8; });
   if (!needed || run_.tokenizer) return;
   run_.tokenizer = std::make_unique<Tokenizer>(spec(STC_KIND_TOKENIZER, data.tokenizer, "data"));
   if (run_.tokenizer->size() <= static_cast<uint64_t>(data.vocab_size)) return;
-  throw ConfigError("model.vocab_size: got " + std::to_string(data.vocab_size) + ", tokenizer " +
-                        data.tokenizer + " has " + std::to_string(run_.tokenizer->size()) + " tokens",
-                    "raise model.vocab_size to at least the tokenizer's size",
-                    run_.config.where("model.vocab_size"));
+  throw ConfigError("model.vocab_size: got " + std::to_string(data.vocab_size) + ", tokenizer " + data.tokenizer +
+                        " has " + std::to_string(run_.tokenizer->size()) + " tokens",
+                    "raise model.vocab_size to at least the tokenizer's size", run_.config.where("model.vocab_size"));
 }
 
 /// The plugin of the training data where it reads a file by text_path, else text.
 std::string Composition::validation_plugin() {
   const std::string& name = run_.settings.data.plugin;
   const auto& params = registry_.load(STC_KIND_DATASET, name).declaration.params;
-  const bool reads_text_path = std::any_of(params.begin(), params.end(), [](const Param& param) {
-    return param.name == "text_path";
-  });
+  const bool reads_text_path =
+      std::any_of(params.begin(), params.end(), [](const Param& param) { return param.name == "text_path"; });
   return reads_text_path ? name : "text";
 }
 
-std::unique_ptr<Dataset> Composition::validation_dataset(const std::string& plugin,
-                                                         const std::string& path,
+std::unique_ptr<Dataset> Composition::validation_dataset(const std::string& plugin, const std::string& path,
                                                          const std::string& key) {
   InstanceSpec instance = spec(STC_KIND_DATASET, plugin, "data");
   instance.section["text_path"] = path;
@@ -159,8 +155,8 @@ void Composition::build_validation() {
     auto dataset = validation_dataset(plugin, set.path, key);
     build_tokenizer(*dataset);
     try {
-      validation_.push_back(std::make_unique<ValidationSet>(
-          set.name, std::move(dataset), run_.tokenizer.get(), run_.settings.data, stop_predicate()));
+      validation_.push_back(std::make_unique<ValidationSet>(set.name, std::move(dataset), run_.tokenizer.get(),
+                                                            run_.settings.data, stop_predicate()));
     } catch (const DataError& error) {
       throw ConfigError(key + ": " + error.what(), error.hint(), run_.config.where("data.validation_path"));
     }
@@ -264,8 +260,8 @@ void Composition::build_review() {
 }
 
 void Composition::build_trainer() {
-  run_.loader = std::make_unique<Loader>(*run_.dataset, run_.tokenizer.get(), run_.settings.data, "train",
-                                         stop_predicate());
+  run_.loader =
+      std::make_unique<Loader>(*run_.dataset, run_.tokenizer.get(), run_.settings.data, "train", stop_predicate());
   if (run_.settings.ema) {
     run_.ema = std::make_unique<Ema>(*run_.settings.ema, run_.model->parameters());
   }

@@ -43,9 +43,7 @@ Config load_and_warn(const ConfigArguments& arguments, Depth depth, Registry& re
   Config config = load();
   for (const SearchFault& fault : registry.search_faults()) {
     const bool by_config = fault.origin == "plugins.path";
-    print_warning(fault.origin + ": " + fault.message,
-                  by_config ? config.where("plugins.path") : Location{},
-                  {});
+    print_warning(fault.origin + ": " + fault.message, by_config ? config.where("plugins.path") : Location{}, {});
   }
   for (const Warning& warning : config.warnings()) {
     print_warning(warning.message, warning.at, warning.hint);

@@ -5,10 +5,10 @@
 #include "host/app/commands.hpp"
 #include "host/app/config_arguments.hpp"
 #include "host/app/instance_spec.hpp"
-#include "host/generate/sampler.hpp"
 #include "host/checkpoint/store.hpp"
 #include "host/config/settings.hpp"
 #include "host/data/tokenizer.hpp"
+#include "host/generate/sampler.hpp"
 #include "host/plugins/registry.hpp"
 #include "host/train/device.hpp"
 #include "host/train/ema.hpp"
@@ -58,7 +58,8 @@ int generate_command(const GenerateArguments& arguments) {
   context.registry = &registry;
   context.config = &config;
   context.device = resolve_device(config, "cpu").info;
-  const Tokenizer tokenizer(instance_spec(registry, context, config, STC_KIND_TOKENIZER, settings.data.tokenizer, "data"));
+  const Tokenizer tokenizer(
+      instance_spec(registry, context, config, STC_KIND_TOKENIZER, settings.data.tokenizer, "data"));
   Model model(instance_spec(registry, context, config, STC_KIND_MODEL, settings.model_name, "model"));
   load_weights(model, checkpoint);
   if (arguments.ema) load_average(model, checkpoint);

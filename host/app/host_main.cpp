@@ -25,12 +25,9 @@ int run_command_line(const CommandLine& line) {
   if (line.command == "inspect") return inspect_command(std::get<InspectArguments>(arguments));
   if (line.command == "generate") return generate_command(std::get<GenerateArguments>(arguments));
   if (line.command == "replay") return replay_command(std::get<ReplayArguments>(arguments));
-  if (line.command == "plugins describe")
-    return plugins_describe_command(std::get<PluginsArguments>(arguments));
-  if (line.command == "plugins check")
-    return plugins_check_command(std::get<PluginsCheckArguments>(arguments));
-  throw Error(line.command + ": the training half does not know this command",
-              "build or install stc-host again");
+  if (line.command == "plugins describe") return plugins_describe_command(std::get<PluginsArguments>(arguments));
+  if (line.command == "plugins check") return plugins_check_command(std::get<PluginsCheckArguments>(arguments));
+  throw Error(line.command + ": the training half does not know this command", "build or install stc-host again");
 }
 
 int print_error(const std::string& text) {
@@ -45,9 +42,8 @@ int print_error(const std::string& text) {
 int stc_host_main(const char* version, const void* command_line) {
   using namespace stc::host;
   if (std::strcmp(version, STC_VERSION) != 0) {
-    return print_error(
-        std::string("error: libstc_host.so is of version " STC_VERSION ", stc-host of ") + version +
-        "\n  hint: build or install stc-host again\n");
+    return print_error(std::string("error: libstc_host.so is of version " STC_VERSION ", stc-host of ") + version +
+                       "\n  hint: build or install stc-host again\n");
   }
   try {
     set_torch_runtime(TORCH_VERSION);

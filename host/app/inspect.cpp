@@ -40,9 +40,8 @@ int inspect_command(const InspectArguments& arguments) {
   FileSystem& files = FileSystem::real();
   const Verify verify = arguments.verify ? Verify::kHashes : Verify::kSizes;
   const CheckpointPath found = resolve_checkpoint_path(files, arguments.path);
-  const Value report = found.kind == CheckpointPath::Kind::kFolder
-                           ? describe_folder(files, found.path, verify)
-                           : describe_checkpoint(files, found.path, verify);
+  const Value report = found.kind == CheckpointPath::Kind::kFolder ? describe_folder(files, found.path, verify)
+                                                                   : describe_checkpoint(files, found.path, verify);
   if (arguments.format == "json") {
     // A path need not be UTF-8; all else is.
     std::cout << report.dump(2, ' ', false, Value::error_handler_t::replace) << "\n";

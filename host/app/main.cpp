@@ -25,8 +25,7 @@ namespace {
 void open_closed_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
-      [[maybe_unused]] const int opened =
-          ::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+      [[maybe_unused]] const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
     }
   }
 }
@@ -39,15 +38,12 @@ bool reader_is_gone(int fd) {
 /// A reader that left early (`| head`) has what it wanted; output that got lost otherwise is an
 /// error.
 int finish_output(int code) {
-  errno =
-      0;  // std::cout writes through stdout, so the first failure of either leaves its reason here
+  errno = 0;  // std::cout writes through stdout, so the first failure of either leaves its reason here
   std::cout.flush();
   const bool flushed = std::fflush(stdout) == 0;
   const int reason = errno;
-  if ((flushed && std::ferror(stdout) == 0 && std::cout.good()) || reader_is_gone(STDOUT_FILENO))
-    return code;
-  std::cerr << "error: standard output: "
-            << (reason != 0 ? std::strerror(reason) : "it could not be written") << "\n";
+  if ((flushed && std::ferror(stdout) == 0 && std::cout.good()) || reader_is_gone(STDOUT_FILENO)) return code;
+  std::cerr << "error: standard output: " << (reason != 0 ? std::strerror(reason) : "it could not be written") << "\n";
   return code == kExitDone ? kExitError : code;
 }
 
@@ -56,8 +52,7 @@ int run_command_line(const CommandLine& line) {
     std::cout << print->text;
     return kExitDone;
   }
-  if (const auto* list = std::get_if<PluginsListArguments>(&line.arguments))
-    return plugins_list_command(*list);
+  if (const auto* list = std::get_if<PluginsListArguments>(&line.arguments)) return plugins_list_command(*list);
   if (const auto* check = std::get_if<PluginsCheckArguments>(&line.arguments);
       check != nullptr && check->report_fd < 0) {
     return check_in_child(*check);

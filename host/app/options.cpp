@@ -14,9 +14,7 @@
 namespace stc::host {
 namespace {
 
-[[noreturn]] void usage_error(const CommandSpec& spec,
-                              const std::string& message,
-                              std::string hint = {}) {
+[[noreturn]] void usage_error(const CommandSpec& spec, const std::string& message, std::string hint = {}) {
   if (hint.empty()) hint = "stc-host " + spec.name + " --help lists the options";
   throw UsageError(spec.name + ": " + message, hint);
 }
@@ -38,10 +36,9 @@ struct Given {
   for (const auto& option : spec.options.options()) known.push_back("--" + option->long_name());
   const std::string name = given.substr(0, given.find('='));
   const std::optional<std::string> close = nearest(name, known);
-  usage_error(spec,
-              name + ": unknown option",
-              (close ? "nearest option is " + *close + "; " : "") + "stc-host " + spec.name +
-                  " --help lists the options");
+  usage_error(
+      spec, name + ": unknown option",
+      (close ? "nearest option is " + *close + "; " : "") + "stc-host " + spec.name + " --help lists the options");
 }
 
 po::parsed_options parse_words(const CommandSpec& spec, const Words& words) {
@@ -105,10 +102,7 @@ void expect_no_more(const Given& given) {
 }
 
 template <class Number>
-Number number_of(const Given& given,
-                 const char* option,
-                 const char* allowed,
-                 bool (*fits)(Number)) {
+Number number_of(const Given& given, const char* option, const char* allowed, bool (*fits)(Number)) {
   const std::string text = given.text(option);
   Number value{};
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
@@ -120,8 +114,7 @@ Number number_of(const Given& given,
                                                : allowed;
   }
   if (error != std::errc{} || end != text.data() + text.size() || text.empty() || !fits(value)) {
-    usage_error(given.spec,
-                std::string("--") + option + ": got \"" + text + "\", expected " + allowed);
+    usage_error(given.spec, std::string("--") + option + ": got \"" + text + "\", expected " + allowed);
   }
   return value;
 }
@@ -141,8 +134,7 @@ void fill_config(Given& given, ConfigArguments& arguments) {
       // What follows the key may be a secret: --set distributed.token:hf_...
       const size_t end = std::min(set.find_first_of(": \t"), set.size());
       usage_error(given.spec,
-                  "--set: got \"" + set.substr(0, end) + (end < set.size() ? "..." : "") +
-                      "\", expected key=value",
+                  "--set: got \"" + set.substr(0, end) + (end < set.size() ? "..." : "") + "\", expected key=value",
                   "for example --set optimizer.lr=0.01");
     }
   }
@@ -150,8 +142,7 @@ void fill_config(Given& given, ConfigArguments& arguments) {
   if (given.has("device")) arguments.device = given.text("device");
   if (given.has("output-dir")) arguments.output_dir = given.text("output-dir");
   if (given.has("max-steps")) {
-    arguments.max_steps =
-        number_of<int64_t>(given, "max-steps", "an integer >= 1", [](int64_t n) { return n >= 1; });
+    arguments.max_steps = number_of<int64_t>(given, "max-steps", "an integer >= 1", [](int64_t n) { return n >= 1; });
   }
   arguments.plugin_paths = given.list("plugin-path");
 }
@@ -159,24 +150,20 @@ void fill_config(Given& given, ConfigArguments& arguments) {
 CommandArguments generate_arguments(Given& given) {
   GenerateArguments arguments;
   arguments.checkpoint = take_word(given, "checkpoint", "the checkpoint", true);
-  if (!given.has("prompt"))
-    usage_error(given.spec, "--prompt is missing", "for example --prompt \"Once upon a time\"");
+  if (!given.has("prompt")) usage_error(given.spec, "--prompt is missing", "for example --prompt \"Once upon a time\"");
   arguments.prompt = given.text("prompt");
   if (given.has("max-tokens")) {
-    arguments.max_tokens = number_of<int64_t>(
-        given, "max-tokens", "an integer >= 1", [](int64_t n) { return n >= 1; });
+    arguments.max_tokens = number_of<int64_t>(given, "max-tokens", "an integer >= 1", [](int64_t n) { return n >= 1; });
   }
   if (given.has("temperature")) {
-    arguments.temperature = number_of<double>(
-        given, "temperature", "a number >= 0", [](double t) { return t >= 0 && t < 1e308; });
+    arguments.temperature =
+        number_of<double>(given, "temperature", "a number >= 0", [](double t) { return t >= 0 && t < 1e308; });
   }
   if (given.has("top-k")) {
-    arguments.top_k =
-        number_of<int64_t>(given, "top-k", "an integer >= 0", [](int64_t n) { return n >= 0; });
+    arguments.top_k = number_of<int64_t>(given, "top-k", "an integer >= 0", [](int64_t n) { return n >= 0; });
   }
   if (given.has("seed")) {
-    arguments.seed = number_of<uint64_t>(
-        given, "seed", "an integer from 0 to 2^64 - 1", [](uint64_t) { return true; });
+    arguments.seed = number_of<uint64_t>(given, "seed", "an integer from 0 to 2^64 - 1", [](uint64_t) { return true; });
   }
   arguments.ema = given.flag("ema");
   arguments.plugin_paths = given.list("plugin-path");
@@ -197,8 +184,7 @@ CommandArguments check_arguments(Given& given) {
   arguments.target = take_word(given, "file", "the library", true);
   if (given.has("scratch")) arguments.scratch = given.text("scratch");
   if (given.has("report-fd")) {
-    arguments.report_fd =
-        number_of<int>(given, "report-fd", "a descriptor", [](int n) { return n >= 0; });
+    arguments.report_fd = number_of<int>(given, "report-fd", "a descriptor", [](int n) { return n >= 0; });
   }
   return arguments;
 }
@@ -246,8 +232,7 @@ CommandArguments to_arguments(Given& given) {
   return check_arguments(given);
 }
 
-[[noreturn]] void unknown_command(const std::vector<CommandSpec>& specs,
-                                  const std::string& group,
+[[noreturn]] void unknown_command(const std::vector<CommandSpec>& specs, const std::string& group,
                                   const std::string& given) {
   Words known;
   for (const CommandSpec& spec : specs) {
@@ -260,15 +245,12 @@ CommandArguments to_arguments(Given& given) {
   const std::string full = group.empty() ? given : group + " " + given;
   const std::optional<std::string> close = nearest(given, known);
   const bool option = given.starts_with('-');
-  throw UsageError(
-      full + (option ? ": unknown option" : ": unknown command"),
-      (close ? "nearest command is " + (group.empty() ? "" : group + " ") + *close + "; " : "") +
-          "stc-host " + (group.empty() ? "" : group + " ") + "--help lists the commands");
+  throw UsageError(full + (option ? ": unknown option" : ": unknown command"),
+                   (close ? "nearest command is " + (group.empty() ? "" : group + " ") + *close + "; " : "") +
+                       "stc-host " + (group.empty() ? "" : group + " ") + "--help lists the commands");
 }
 
-bool asks_for_help(const std::string& word) {
-  return word == "--help" || word == "-h";
-}
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
 
 }  // namespace
 
@@ -278,8 +260,7 @@ CommandLine parse_command_line(const std::vector<std::string>& words) {
   Words rest = words;
   bool help = rest.front() == "help";
   if (help) rest.erase(rest.begin());
-  if (rest.empty() || asks_for_help(rest.front()))
-    return {"help", PrintText{help_of_all(specs, "")}};
+  if (rest.empty() || asks_for_help(rest.front())) return {"help", PrintText{help_of_all(specs, "")}};
   if (rest.front() == "--version") return {"version", PrintText{version_text()}};
 
   std::string name = rest.front();
@@ -288,18 +269,15 @@ CommandLine parse_command_line(const std::vector<std::string>& words) {
   if (!group.empty()) {
     if (rest.empty() && !help)
       throw UsageError("plugins: no command given", "stc-host plugins --help lists the commands");
-    if (rest.empty() || asks_for_help(rest.front()))
-      return {"help", PrintText{help_of_all(specs, group)}};
+    if (rest.empty() || asks_for_help(rest.front())) return {"help", PrintText{help_of_all(specs, group)}};
     name += " " + rest.front();
     rest.erase(rest.begin());
   }
-  const auto spec = std::find_if(
-      specs.begin(), specs.end(), [&](const CommandSpec& s) { return s.name == name; });
+  const auto spec = std::find_if(specs.begin(), specs.end(), [&](const CommandSpec& s) { return s.name == name; });
   if (spec == specs.end()) {
     unknown_command(specs, group, group.empty() ? name : name.substr(group.size() + 1));
   }
-  help =
-      help || std::any_of(rest.begin(), std::find(rest.begin(), rest.end(), "--"), asks_for_help);
+  help = help || std::any_of(rest.begin(), std::find(rest.begin(), rest.end(), "--"), asks_for_help);
   if (help) return {"help", PrintText{help_of(*spec)}};
 
   Given given = parse_options(*spec, rest);

@@ -27,16 +27,9 @@ struct PrintText {
   std::string text;
 };
 
-using CommandArguments = std::variant<PrintText,
-                                      RunArguments,
-                                      ValidateArguments,
-                                      ExplainArguments,
-                                      PluginsListArguments,
-                                      PluginsArguments,
-                                      PluginsCheckArguments,
-                                      InspectArguments,
-                                      GenerateArguments,
-                                      ReplayArguments>;
+using CommandArguments =
+    std::variant<PrintText, RunArguments, ValidateArguments, ExplainArguments, PluginsListArguments, PluginsArguments,
+                 PluginsCheckArguments, InspectArguments, GenerateArguments, ReplayArguments>;
 
 struct CommandLine {
   std::string command;  // "run", "validate", "explain", "plugins list", ..., "help", "version"

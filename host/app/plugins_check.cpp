@@ -36,21 +36,16 @@ std::string count_text(size_t count, const std::string& noun) {
 }
 
 void print_step(const std::string& name, const std::string& text) {
-  std::cout << "  " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ') << text
-            << std::endl;
+  std::cout << "  " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ') << text << std::endl;
 }
 
-void check_library(const std::string& path,
-                   const PluginsCheckArguments& arguments,
-                   CheckReport& report) {
+void check_library(const std::string& path, const PluginsCheckArguments& arguments, CheckReport& report) {
   report.begin("reading its note");
   const PluginNote note = read_note(path);
   std::cout << path << std::endl;
-  print_step("note",
-             "stc ABI " + std::to_string(note.abi_major) + "." +
-                 std::to_string(note.abi_minor_built) +
-                 (note.compiler.empty() ? "" : ", " + note.compiler) +
-                 (note.package.empty() ? "" : ", package " + note.package + " " + note.version));
+  print_step("note", "stc ABI " + std::to_string(note.abi_major) + "." + std::to_string(note.abi_minor_built) +
+                         (note.compiler.empty() ? "" : ", " + note.compiler) +
+                         (note.package.empty() ? "" : ", package " + note.package + " " + note.version));
   print_step("level", std::string(level_name(note.level)) + ", for " + loads_in(note));
 
   // What plugins write by default lands in the scratch folder.
@@ -64,9 +59,9 @@ void check_library(const std::string& path,
   print_step("loaded", count_text(plugins.size(), "plugin"));
   for (const LoadedPlugin* plugin : plugins) {
     const PluginDeclaration& declaration = plugin->declaration;
-    print_step(kind_name(declaration.kind),
-               declaration.name + " " + declaration.version + ": " + slot_summary(*plugin) + "; " +
-                   count_text(declaration.params.size(), "parameter"));
+    print_step(kind_name(declaration.kind), declaration.name + " " + declaration.version + ": " +
+                                                slot_summary(*plugin) + "; " +
+                                                count_text(declaration.params.size(), "parameter"));
     print_step("", exercise(*plugin, context, report));
   }
 }

@@ -45,9 +45,8 @@ std::vector<Wanted> named_plugins(Registry& registry, const std::string& target)
     // A refused library may hold it: its own reason says more than "not found".
     for (int other = STC_KIND_DATASET; other <= STC_KIND_SINK; ++other) registry.find(other, name);
     const std::optional<std::string> close = nearest(name, known);
-    throw PluginError(
-        "plugin " + name + ": not found",
-        (close ? "nearest name is " + *close + "; " : "") + "stc-host plugins list shows all");
+    throw PluginError("plugin " + name + ": not found",
+                      (close ? "nearest name is " + *close + "; " : "") + "stc-host plugins list shows all");
   }
   return found;
 }
@@ -57,8 +56,7 @@ std::vector<const LoadedPlugin*> select(Registry& registry, const std::string& t
                           target.find('/') != std::string::npos && !target.ends_with(".so");
   if (is_library_path(target) && !kind_first) return registry.load_library(target);
   std::vector<const LoadedPlugin*> plugins;
-  for (const Wanted& wanted :
-       target.empty() ? all_plugins(registry) : named_plugins(registry, target)) {
+  for (const Wanted& wanted : target.empty() ? all_plugins(registry) : named_plugins(registry, target)) {
     plugins.push_back(&registry.load(wanted.kind, wanted.name));
   }
   return plugins;
@@ -84,11 +82,10 @@ std::string notes_of(const Param& param) {
 
 void print_text(const LoadedPlugin& plugin) {
   const PluginDeclaration& declaration = plugin.declaration;
-  std::cout << kind_name(declaration.kind) << " " << declaration.name << " " << declaration.version
-            << ": " << declaration.doc << "\n"
+  std::cout << kind_name(declaration.kind) << " " << declaration.name << " " << declaration.version << ": "
+            << declaration.doc << "\n"
             << "  library  " << plugin.library << "\n"
-            << "  level    " << level_name(plugin.note.level) << ", for " << loads_in(plugin.note)
-            << "\n";
+            << "  level    " << level_name(plugin.note.level) << ", for " << loads_in(plugin.note) << "\n";
   if (!plugin.note.package.empty()) {
     std::cout << "  package  " << plugin.note.package << " " << plugin.note.version
               << (plugin.note.licence.empty() ? "" : ", licence " + plugin.note.licence) << "\n";
@@ -99,33 +96,30 @@ void print_text(const LoadedPlugin& plugin) {
   }
   std::cout << "  parameters\n";
   for (const Param& param : declaration.params) {
-    std::cout << "    " << param.name << ": " << type_name(param) << ", default "
-              << default_text(param);
+    std::cout << "    " << param.name << ": " << type_name(param) << ", default " << default_text(param);
     if (const std::string range = range_of(param); !range.empty()) std::cout << ", " << range;
     std::cout << "\n      " << param.doc << notes_of(param) << "\n";
   }
 }
 
 std::string cell(std::string text) {
-  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
-    text.replace(at, 1, "\\|");
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) text.replace(at, 1, "\\|");
   return text;
 }
 
 void print_markdown(const LoadedPlugin& plugin) {
   const PluginDeclaration& declaration = plugin.declaration;
   std::cout << "## " << kind_name(declaration.kind) << " `" << declaration.name << "`\n\n"
-            << declaration.doc << "\n\nVersion " << declaration.version << ", level "
-            << level_name(plugin.note.level) << ".\n\n";
+            << declaration.doc << "\n\nVersion " << declaration.version << ", level " << level_name(plugin.note.level)
+            << ".\n\n";
   if (declaration.params.empty()) {
     std::cout << "No parameters.\n\n";
     return;
   }
   std::cout << "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
   for (const Param& param : declaration.params) {
-    std::cout << "| `" << param.name << "` | " << cell(type_name(param)) << " | "
-              << cell(default_text(param)) << " | " << cell(range_of(param)) << " | "
-              << cell(param.doc + notes_of(param)) << " |\n";
+    std::cout << "| `" << param.name << "` | " << cell(type_name(param)) << " | " << cell(default_text(param)) << " | "
+              << cell(range_of(param)) << " | " << cell(param.doc + notes_of(param)) << " |\n";
   }
   std::cout << "\n";
 }
@@ -166,8 +160,7 @@ int plugins_describe_command(const PluginsArguments& arguments) {
   if (arguments.format == "json") {
     nlohmann::ordered_json document = nlohmann::ordered_json::array();
     for (const LoadedPlugin* plugin : plugins) document.push_back(to_json_entry(*plugin));
-    std::cout << document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-              << "\n";
+    std::cout << document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
     return kExitDone;
   }
   bool first = true;

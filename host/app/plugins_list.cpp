@@ -32,11 +32,9 @@ void print_table(const std::vector<Row>& rows) {
 
 std::vector<IndexedPlugin> sorted_plugins(LibraryIndex& index) {
   std::vector<IndexedPlugin> plugins = index.plugins();
-  std::stable_sort(
-      plugins.begin(), plugins.end(), [](const IndexedPlugin& a, const IndexedPlugin& b) {
-        return a.record->kind != b.record->kind ? a.record->kind < b.record->kind
-                                                : a.record->name < b.record->name;
-      });
+  std::stable_sort(plugins.begin(), plugins.end(), [](const IndexedPlugin& a, const IndexedPlugin& b) {
+    return a.record->kind != b.record->kind ? a.record->kind < b.record->kind : a.record->name < b.record->name;
+  });
   return plugins;
 }
 
@@ -46,16 +44,11 @@ void print_text(LibraryIndex& index) {
   for (const IndexedPlugin& plugin : sorted_plugins(index)) {
     const char* kind = kind_name(plugin.record->kind);
     if (plugin.shadowed_by != nullptr) {
-      shadowed.push_back(
-          {kind, plugin.record->name, plugin.library->path, plugin.shadowed_by->path});
+      shadowed.push_back({kind, plugin.record->name, plugin.library->path, plugin.shadowed_by->path});
       continue;
     }
     const PluginNote& note = *plugin.library->note;
-    rows.push_back({kind,
-                    plugin.record->name,
-                    plugin.record->version,
-                    level_name(note.level),
-                    loads_in(note),
+    rows.push_back({kind, plugin.record->name, plugin.record->version, level_name(note.level), loads_in(note),
                     plugin.library->path});
   }
   if (rows.size() > 1) {
@@ -82,8 +75,7 @@ void print_text(LibraryIndex& index) {
 
 void print_json(LibraryIndex& index) {
   using Json = nlohmann::ordered_json;
-  Json document = {
-      {"plugins", Json::array()}, {"refused", Json::array()}, {"searched", Json::array()}};
+  Json document = {{"plugins", Json::array()}, {"refused", Json::array()}, {"searched", Json::array()}};
   for (const IndexedPlugin& plugin : sorted_plugins(index)) {
     const PluginNote& note = *plugin.library->note;
     Json entry = {{"kind", kind_name(plugin.record->kind)},
@@ -101,12 +93,10 @@ void print_json(LibraryIndex& index) {
   }
   for (const IndexedLibrary& library : index.libraries()) {
     if (library.usable()) continue;
-    document["refused"].push_back(
-        {{"library", library.path}, {"reason", library.refusal}, {"hint", library.hint}});
+    document["refused"].push_back({{"library", library.path}, {"reason", library.refusal}, {"hint", library.hint}});
   }
   for (const SearchPlace& place : index.places()) {
-    document["searched"].push_back(
-        {{"path", place.path}, {"origin", place.origin}, {"exists", place.exists}});
+    document["searched"].push_back({{"path", place.path}, {"origin", place.origin}, {"exists", place.exists}});
   }
   std::cout << document.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }

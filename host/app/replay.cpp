@@ -26,7 +26,8 @@ namespace {
 /// What a replay needs of a run.
 struct Replay {
   Replay(const ReplayRecord& record, const std::string& folder, const ReplayArguments& arguments)
-      : registry(process_registry(arguments.plugin_paths)), config(config_from_value(record.config, registry)),
+      : registry(process_registry(arguments.plugin_paths)),
+        config(config_from_value(record.config, registry)),
         settings(make_settings(config)) {
     set_threads(settings.run.threads);
     const Device found = resolve_device(config, settings.run.device);
@@ -40,12 +41,12 @@ struct Replay {
     std::string plugin = settings.precision.plugin;
     std::string request = settings.precision.request;
     if (plugin.empty()) plugin = request = choose_precision(context.device, request).plugin;
-    precision = std::make_unique<Precision>(
-        instance_spec(registry, context, config, STC_KIND_PRECISION, plugin, "precision"));
+    precision =
+        std::make_unique<Precision>(instance_spec(registry, context, config, STC_KIND_PRECISION, plugin, "precision"));
     plan = precision->resolve(context.device, request);
     context.compute_dtype = plan.compute_dtype;
-    model = std::make_unique<Model>(
-        instance_spec(registry, context, config, STC_KIND_MODEL, settings.model_name, "model"));
+    model =
+        std::make_unique<Model>(instance_spec(registry, context, config, STC_KIND_MODEL, settings.model_name, "model"));
     model->init(settings.run.seed);
     load_weights(*model, record.weights, folder);
     std::string reason;
@@ -65,8 +66,7 @@ struct Replay {
 
 double run_micro_batch(Replay& replay, GradientPass& pass, const ReplayRecord& record, size_t index) {
   const ReplayMicroBatch& item = record.micro_batches[index];
-  const auto capacity =
-      static_cast<double>(replay.settings.data.micro_batch_size * replay.settings.data.block_size);
+  const auto capacity = static_cast<double>(replay.settings.data.micro_batch_size * replay.settings.data.block_size);
   const bool by_tokens = replay.settings.run.loss_average == "tokens" && item.batch->valid_labels >= 0;
   stc_pass_info info{};
   info.struct_size = sizeof(info);

@@ -14,7 +14,8 @@ int run_command(const RunArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
   Config config = load_and_warn(arguments, Depth::kRun, registry);
 
-  std::unique_ptr<Run> run = compose(std::move(config), registry, arguments.profile ? ComposeMode::kProfile : ComposeMode::kTrain);
+  std::unique_ptr<Run> run =
+      compose(std::move(config), registry, arguments.profile ? ComposeMode::kProfile : ComposeMode::kTrain);
   SignalGuard signals(run->context);
   FitResult result = run->trainer->fit();
   run->events->close();
@@ -23,7 +24,8 @@ int run_command(const RunArguments& arguments) {
     run->trace->close();
     std::cerr << "trace: " << run->trace->path() << "\n";
   }
-  if (result.last_save_failed) std::cerr << "error: the last checkpoint is not saved: " << result.last_save_error << "\n";
+  if (result.last_save_failed)
+    std::cerr << "error: the last checkpoint is not saved: " << result.last_save_error << "\n";
   print_summary(result);
   return exit_code(result, signals);
 }

@@ -24,8 +24,7 @@ std::string find_training_half() {
     if (fs::exists(file, ignored)) return file.string();
     searched += (searched.empty() ? "" : ", ") + file.parent_path().string();
   }
-  throw Error("libstc_host.so: not found beside the program",
-              "searched: " + searched + "; install stc-host again");
+  throw Error("libstc_host.so: not found beside the program", "searched: " + searched + "; install stc-host again");
 }
 
 /// Threads of LibTorch's OpenMP runtime that wait for work spin for milliseconds by default. Beside any other
@@ -49,8 +48,7 @@ int run_in_training_half(const CommandLine& command_line) {
                 "install it again");
   }
   const auto entry = reinterpret_cast<decltype(&stc_host_main)>(dlsym(library, "stc_host_main"));
-  if (entry == nullptr)
-    throw Error(path + ": is no training half of stc-host", "build or install stc-host again");
+  if (entry == nullptr) throw Error(path + ": is no training half of stc-host", "build or install stc-host again");
   return entry(STC_VERSION, &command_line);
 }
 

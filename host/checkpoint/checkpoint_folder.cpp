@@ -33,9 +33,7 @@ class FileBatch {
  public:
   FileBatch(FileSystem& files, const std::string& folder) : files_(files), folder_(folder) {}
 
-  FileDigest put_tensors(const char* name,
-                         const std::vector<HostTensor>& tensors,
-                         const Metadata& metadata) {
+  FileDigest put_tensors(const char* name, const std::vector<HostTensor>& tensors, const Metadata& metadata) {
     OutputFile& file = create(name);
     return write_safetensors(file, join_path(folder_, name), tensors, metadata);
   }
@@ -71,13 +69,9 @@ std::string state_text(const Value& state) {
   }
 }
 
-std::string file_problem(const std::string& path,
-                         const FileView& view,
-                         const FileDigest& expected,
-                         Verify verify) {
+std::string file_problem(const std::string& path, const FileView& view, const FileDigest& expected, Verify verify) {
   if (view.bytes != expected.bytes) {
-    return path + ": " + std::to_string(view.bytes) + " bytes, expected " +
-           std::to_string(expected.bytes);
+    return path + ": " + std::to_string(view.bytes) + " bytes, expected " + std::to_string(expected.bytes);
   }
   if (verify == Verify::kHashes) {
     const std::string found = xxh3_128_hex(view.data, view.bytes);
@@ -88,10 +82,7 @@ std::string file_problem(const std::string& path,
   return {};
 }
 
-FileView open_checked(FileSystem& files,
-                      const std::string& folder,
-                      const std::string& name,
-                      const FileDigest& expected,
+FileView open_checked(FileSystem& files, const std::string& folder, const std::string& name, const FileDigest& expected,
                       Verify verify) {
   const std::string path = join_path(folder, name);
   if (!files.kind(path)) throw CheckpointError(path + ": missing");
@@ -103,23 +94,18 @@ FileView open_checked(FileSystem& files,
 
 }  // namespace
 
-std::string write_checkpoint(FileSystem& files,
-                             const std::string& folder,
-                             const Snapshot& snapshot,
-                             const std::string& run_id,
-                             const std::string& version) {
+std::string write_checkpoint(FileSystem& files, const std::string& folder, const Snapshot& snapshot,
+                             const std::string& run_id, const std::string& version) {
   Manifest manifest;
   manifest.step = snapshot.step;
   manifest.run_id = run_id;
   manifest.version = version;
   FileBatch batch(files, folder);
-  manifest.files[kModelFile] =
-      batch.put_tensors(kModelFile, snapshot.model, snapshot.model_metadata);
+  manifest.files[kModelFile] = batch.put_tensors(kModelFile, snapshot.model, snapshot.model_metadata);
   manifest.files[kOptimizerFile] = batch.put_tensors(kOptimizerFile, snapshot.optimizer, {});
   if (!snapshot.ema.empty()) manifest.files[kEmaFile] = batch.put_tensors(kEmaFile, snapshot.ema, {});
   if (!snapshot.coordinator.empty()) {
-    manifest.files[kCoordinatorFile] =
-        batch.put_tensors(kCoordinatorFile, snapshot.coordinator, {});
+    manifest.files[kCoordinatorFile] = batch.put_tensors(kCoordinatorFile, snapshot.coordinator, {});
   }
   manifest.files[kStateFile] = batch.put_text(kStateFile, state_text(snapshot.state));
   std::string text = manifest_text(manifest);
@@ -128,9 +114,7 @@ std::string write_checkpoint(FileSystem& files,
   return text;
 }
 
-std::vector<std::string> check_files(FileSystem& files,
-                                     const std::string& folder,
-                                     const Manifest& manifest,
+std::vector<std::string> check_files(FileSystem& files, const std::string& folder, const Manifest& manifest,
                                      Verify verify) {
   std::vector<std::string> problems;
   for (const auto& [name, digest] : manifest.files) {
@@ -150,8 +134,8 @@ Manifest read_folder_manifest(FileSystem& files, const std::string& folder) {
   const std::string name = folder.substr(slash + 1, end - slash);
   const auto step = parse_step_folder_name(name);
   if (step && *step != manifest.step) {
-    throw CheckpointError(join_path(folder, kManifestFile) + ": step " +
-                          std::to_string(manifest.step) + " in a folder named " + name);
+    throw CheckpointError(join_path(folder, kManifestFile) + ": step " + std::to_string(manifest.step) +
+                          " in a folder named " + name);
   }
   return manifest;
 }

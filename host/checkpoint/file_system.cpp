@@ -108,8 +108,8 @@ FileView map_disk_file(const std::string& path) {
   void* data = ::mmap(nullptr, view.bytes, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (data == MAP_FAILED) throw FileError(path, "map", errno);
   const uint64_t bytes = view.bytes;
-  view.owner = std::shared_ptr<const void>(
-      data, [bytes](const void* start) { ::munmap(const_cast<void*>(start), bytes); });
+  view.owner =
+      std::shared_ptr<const void>(data, [bytes](const void* start) { ::munmap(const_cast<void*>(start), bytes); });
   view.data = static_cast<const uint8_t*>(data);
   return view;
 }
@@ -130,9 +130,7 @@ std::string read_holder(int fd) {
 
 class Disk : public FileSystem {
  public:
-  std::unique_ptr<OutputFile> create(const std::string& path) override {
-    return std::make_unique<DiskFile>(path);
-  }
+  std::unique_ptr<OutputFile> create(const std::string& path) override { return std::make_unique<DiskFile>(path); }
 
   void make_directory(const std::string& path) override {
     if (::mkdir(path.c_str(), 0777) == 0) return;
@@ -189,9 +187,8 @@ class Disk : public FileSystem {
       errno = 0;
     }
     if (errno != 0) throw FileError(path, "read folder", errno);
-    std::sort(entries.begin(), entries.end(), [](const DirectoryEntry& a, const DirectoryEntry& b) {
-      return a.name < b.name;
-    });
+    std::sort(entries.begin(), entries.end(),
+              [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
     return entries;
   }
 
@@ -231,8 +228,7 @@ class Disk : public FileSystem {
 }  // namespace
 
 FileError::FileError(const std::string& path, const std::string& action, int code)
-    : CheckpointError(path + ": " + action + " failed: " + std::generic_category().message(code),
-                      hint_for(code)),
+    : CheckpointError(path + ": " + action + " failed: " + std::generic_category().message(code), hint_for(code)),
       code_(code) {}
 
 FileSystem& FileSystem::real() {
@@ -277,10 +273,7 @@ std::string join_path(const std::string& directory, const std::string& name) {
   return directory.back() == '/' ? directory + name : directory + "/" + name;
 }
 
-void replace_file(FileSystem& files,
-                  const std::string& path,
-                  const std::string& temporary,
-                  const std::string& text) {
+void replace_file(FileSystem& files, const std::string& path, const std::string& temporary, const std::string& text) {
   const std::string directory = parent_of(path);
   const std::string beside = join_path(directory, temporary);
   {

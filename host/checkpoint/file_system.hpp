@@ -111,9 +111,6 @@ std::string join_path(const std::string& directory, const std::string& name);
 
 /// Writes `text` beside `path` under the name `temporary`, syncs it, renames it over `path` and
 /// syncs the directory: after a crash the old or the new content is there, whole.
-void replace_file(FileSystem& files,
-                  const std::string& path,
-                  const std::string& temporary,
-                  const std::string& text);
+void replace_file(FileSystem& files, const std::string& path, const std::string& temporary, const std::string& text);
 
 }  // namespace stc::host

@@ -73,14 +73,11 @@ void refuse_legacy(const std::string& directory, const FolderContents& contents)
   if (contents.legacy.size() > kShown) {
     names += " and " + std::to_string(contents.legacy.size() - kShown) + " more";
   }
-  throw CheckpointError(
-      directory + ": " + names + ": checkpoints of Speedtronic 2.0.0, a format that is not read",
-      "set another run.output_dir or checkpoint.directory, or move these files away");
+  throw CheckpointError(directory + ": " + names + ": checkpoints of Speedtronic 2.0.0, a format that is not read",
+                        "set another run.output_dir or checkpoint.directory, or move these files away");
 }
 
-std::optional<LoadedCheckpoint> open_newest(FileSystem& files,
-                                            const std::string& directory,
-                                            const Note& note) {
+std::optional<LoadedCheckpoint> open_newest(FileSystem& files, const std::string& directory, const Note& note) {
   const FolderContents contents = scan_folder(files, directory);
   refuse_legacy(directory, contents);
   const Pointer pointer = read_pointer(files, directory, kLatestFile);
@@ -89,8 +86,7 @@ std::optional<LoadedCheckpoint> open_newest(FileSystem& files,
   if (pointer.step) {
     const auto found = std::find(candidates.begin(), candidates.end(), *pointer.step);
     if (found == candidates.end()) {
-      note(join_path(directory, kLatestFile) + ": " + step_folder_name(*pointer.step) +
-           " does not exist");
+      note(join_path(directory, kLatestFile) + ": " + step_folder_name(*pointer.step) + " does not exist");
     } else {
       std::rotate(candidates.begin(), found, found + 1);  // first, the rest stay in order
     }
@@ -100,15 +96,13 @@ std::optional<LoadedCheckpoint> open_newest(FileSystem& files,
   const std::string run_id = folder_run_id(files, directory);
   for (const uint64_t step : candidates) {
     try {
-      LoadedCheckpoint loaded =
-          read_checkpoint(files, join_path(directory, step_folder_name(step)));
+      LoadedCheckpoint loaded = read_checkpoint(files, join_path(directory, step_folder_name(step)));
       if (loaded.run_id != run_id) {
-        throw CheckpointError(loaded.path + ": belongs to run " + loaded.run_id +
-                              ", this folder to run " + run_id);
+        throw CheckpointError(loaded.path + ": belongs to run " + loaded.run_id + ", this folder to run " + run_id);
       }
       if (pointer.step == step && step < contents.steps.front()) {
-        note(join_path(directory, kLatestFile) + ": points to step " + std::to_string(step) +
-             ", later ones (up to " + std::to_string(contents.steps.front()) + ") are not used");
+        note(join_path(directory, kLatestFile) + ": points to step " + std::to_string(step) + ", later ones (up to " +
+             std::to_string(contents.steps.front()) + ") are not used");
       }
       return loaded;
     } catch (const CheckpointError& error) {
@@ -121,9 +115,9 @@ std::optional<LoadedCheckpoint> open_newest(FileSystem& files,
 std::unique_ptr<FileLock> lock_folder(FileSystem& files, const std::string& directory) {
   LockAttempt attempt = files.try_lock(join_path(directory, kLockFile));
   if (!attempt.lock && attempt.supported) {
-    throw CheckpointError(directory + ": in use by process " +
-                              (attempt.holder.empty() ? std::string("(unknown)") : attempt.holder),
-                          "wait for it to end, or set another run.output_dir");
+    throw CheckpointError(
+        directory + ": in use by process " + (attempt.holder.empty() ? std::string("(unknown)") : attempt.holder),
+        "wait for it to end, or set another run.output_dir");
   }
   return std::move(attempt.lock);
 }
@@ -135,9 +129,7 @@ std::string free_archive_name(FileSystem& files, const std::string& path, const 
   return name;
 }
 
-std::string archive_folder(FileSystem& files,
-                           const std::string& directory,
-                           const FolderContents& contents) {
+std::string archive_folder(FileSystem& files, const std::string& directory, const FolderContents& contents) {
   const std::string id = folder_run_id(files, directory);
   const std::string target = free_archive_name(files, directory, id.empty() ? "unknown" : id);
   if (contents.foreign.empty()) {
@@ -175,10 +167,7 @@ void remove_leftovers(FileSystem& files, const std::string& directory) {
 }
 
 void write_run_file(FileSystem& files, const std::string& directory, const std::string& run_id) {
-  replace_file(files,
-               join_path(directory, kRunFile),
-               temporary_name(::getpid(), kRunFile),
-               run_file_text(run_id));
+  replace_file(files, join_path(directory, kRunFile), temporary_name(::getpid(), kRunFile), run_file_text(run_id));
 }
 
 void rotate(FileSystem& files, const std::string& directory, const RotationRule& rule) {
@@ -197,15 +186,14 @@ void rotate(FileSystem& files, const std::string& directory, const RotationRule&
     } catch (const CheckpointError&) {
       continue;  // whose it is cannot be told
     }
-    const bool milestone = rule.keep_every && *rule.keep_every > 0 &&
-                           step % static_cast<uint64_t>(*rule.keep_every) == 0;
+    const bool milestone =
+        rule.keep_every && *rule.keep_every > 0 && step % static_cast<uint64_t>(*rule.keep_every) == 0;
     if (step == rule.saved_step || step == rule.best || milestone || kept < keep_last) {
       kept += whole ? 1 : 0;
       continue;
     }
     // Out of sight in one move first: a removal broken off in the middle leaves no half checkpoint.
-    const std::string away =
-        join_path(directory, temporary_name(::getpid(), "removed-" + std::to_string(step)));
+    const std::string away = join_path(directory, temporary_name(::getpid(), "removed-" + std::to_string(step)));
     files.rename(folder, away);
     removed.push_back(away);
   }

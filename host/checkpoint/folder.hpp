@@ -17,9 +17,7 @@ namespace stc::host {
 std::string folder_run_id(FileSystem& files, const std::string& directory);
 
 /// See CheckpointStore::open_latest.
-std::optional<LoadedCheckpoint> open_newest(FileSystem& files,
-                                            const std::string& directory,
-                                            const Note& note);
+std::optional<LoadedCheckpoint> open_newest(FileSystem& files, const std::string& directory, const Note& note);
 
 /// \throws CheckpointError naming the .pt files when `contents` has such and no checkpoint of ours.
 void refuse_legacy(const std::string& directory, const FolderContents& contents);
@@ -33,9 +31,7 @@ std::string free_archive_name(FileSystem& files, const std::string& path, const 
 
 /// Moves what belongs to the old run to <directory>.<run id>, the folder as a whole when nothing
 /// else lies in it. \returns the new path.
-std::string archive_folder(FileSystem& files,
-                           const std::string& directory,
-                           const FolderContents& contents);
+std::string archive_folder(FileSystem& files, const std::string& directory, const FolderContents& contents);
 
 /// Removes temporaries of this process and of processes that are gone. What cannot be removed
 /// stays.

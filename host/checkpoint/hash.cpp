@@ -41,12 +41,8 @@ void Hasher::update(const void* data, uint64_t bytes) {
   if (bytes > 0) XXH3_128bits_update(state_->raw, data, bytes);
 }
 
-std::string Hasher::hex() const {
-  return to_hex(XXH3_128bits_digest(state_->raw));
-}
+std::string Hasher::hex() const { return to_hex(XXH3_128bits_digest(state_->raw)); }
 
-std::string xxh3_128_hex(const void* data, uint64_t bytes) {
-  return to_hex(XXH3_128bits(data, bytes));
-}
+std::string xxh3_128_hex(const void* data, uint64_t bytes) { return to_hex(XXH3_128bits(data, bytes)); }
 
 }  // namespace stc::host

@@ -11,10 +11,7 @@ namespace {
 constexpr size_t kMostKeys = 100'000;
 
 template <class Json>
-Json parse(const std::string& subject,
-           std::string_view text,
-           int max_depth,
-           size_t most_keys,
+Json parse(const std::string& subject, std::string_view text, int max_depth, size_t most_keys,
            std::vector<std::string>* order) {
   using Event = typename Json::parse_event_t;
   // The parser would take a NUL for the end of its input and ignore what follows.
@@ -51,18 +48,13 @@ Json parse(const std::string& subject,
 
 }  // namespace
 
-nlohmann::ordered_json parse_json_strictly(const std::string& subject,
-                                           std::string_view text,
-                                           int max_depth) {
+nlohmann::ordered_json parse_json_strictly(const std::string& subject, std::string_view text, int max_depth) {
   return parse<nlohmann::ordered_json>(subject, text, max_depth, kMostKeys, nullptr);
 }
 
-nlohmann::json parse_json_index(const std::string& subject,
-                                std::string_view text,
-                                int max_depth,
+nlohmann::json parse_json_index(const std::string& subject, std::string_view text, int max_depth,
                                 std::vector<std::string>& order) {
-  return parse<nlohmann::json>(
-      subject, text, max_depth, std::numeric_limits<size_t>::max(), &order);
+  return parse<nlohmann::json>(subject, text, max_depth, std::numeric_limits<size_t>::max(), &order);
 }
 
 }  // namespace stc::host

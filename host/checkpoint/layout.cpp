@@ -76,8 +76,8 @@ std::optional<int64_t> temporary_owner(std::string_view name) {
 bool is_run_id(std::string_view text) {
   if (text.empty() || text.size() > 64 || text[0] == '.') return false;
   return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
   });
 }
 
@@ -110,11 +110,9 @@ Pointer read_pointer(FileSystem& files, const std::string& directory, const char
     pointer.present = true;
     const Json value = read_small_object(files, path);
     const Json file = value.value("file", Json());
-    const auto step = file.is_string() ? parse_step_folder_name(file.get_ref<const std::string&>())
-                                       : std::nullopt;
+    const auto step = file.is_string() ? parse_step_folder_name(file.get_ref<const std::string&>()) : std::nullopt;
     if (!step) {
-      throw CheckpointError(path + ": file " + file.dump() + ", expected a name like " +
-                            step_folder_name(42));
+      throw CheckpointError(path + ": file " + file.dump() + ", expected a name like " + step_folder_name(42));
     }
     const Json written = value.value("step", Json());
     if (!written.is_number_unsigned() || written.get<uint64_t>() != *step) {
@@ -127,9 +125,7 @@ Pointer read_pointer(FileSystem& files, const std::string& directory, const char
   return pointer;
 }
 
-std::string pointer_text(uint64_t step) {
-  return Json{{"step", step}, {"file", step_folder_name(step)}}.dump() + "\n";
-}
+std::string pointer_text(uint64_t step) { return Json{{"step", step}, {"file", step_folder_name(step)}}.dump() + "\n"; }
 
 std::optional<std::string> read_run_file(FileSystem& files, const std::string& directory) {
   const std::string path = join_path(directory, kRunFile);

@@ -26,17 +26,15 @@ std::string with_own_hash(Json value) {
 bool is_hash(const Json& value) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
-  return text.size() == 32 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return text.size() == 32 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 /// A file inside the folder and nothing else: lower-case words and one dot.
 bool is_file_name(std::string_view name) {
   if (name.empty() || name.size() > 64 || name[0] == '.' || name == kManifestFile) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-  });
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; });
 }
 
 const Json& member(const std::string& path, const Json& object, const char* key) {
@@ -66,8 +64,7 @@ std::map<std::string, FileDigest> read_files(const std::string& path, const Json
   std::map<std::string, FileDigest> found;
   for (const auto& [name, entry] : list.items()) {
     if (!is_file_name(name)) {
-      throw CheckpointError(path + ": files: " + Json(name).dump() +
-                            ", expected a plain file name");
+      throw CheckpointError(path + ": files: " + Json(name).dump() + ", expected a plain file name");
     }
     if (!entry.is_object()) throw CheckpointError(path + ": files: " + name + ": not an object");
     FileDigest digest;
@@ -117,8 +114,8 @@ Manifest read_manifest(FileSystem& files, const std::string& folder) {
   }
   const uint64_t format_version = unsigned_member(path, value, "format_version");
   if (format_version != kCheckpointFormatVersion) {
-    throw CheckpointError(path + ": format version " + std::to_string(format_version) +
-                          ", this program reads " + std::to_string(kCheckpointFormatVersion));
+    throw CheckpointError(path + ": format version " + std::to_string(format_version) + ", this program reads " +
+                          std::to_string(kCheckpointFormatVersion));
   }
   Json body = value;
   body.erase(kOwnHash);

@@ -54,8 +54,8 @@ CheckpointPath resolve_checkpoint_path(FileSystem& files, const std::string& pat
   const std::vector<std::string> below = folders_below(files, path);
   if (below.size() == 1) return {CheckpointPath::Kind::kFolder, below.front()};
   if (below.empty()) throw CheckpointError(path + ": holds no checkpoints, " + expected);
-  throw CheckpointError(path + ": holds several checkpoints folders (" + name_of(below[0]) + ", " +
-                            name_of(below[1]) + (below.size() > 2 ? ", ...)" : ")"),
+  throw CheckpointError(path + ": holds several checkpoints folders (" + name_of(below[0]) + ", " + name_of(below[1]) +
+                            (below.size() > 2 ? ", ...)" : ")"),
                         "give one of them");
 }
 

@@ -29,8 +29,7 @@ void add_content(Value& report, const LoadedCheckpoint& loaded, Verify verify) {
   Value config;
   if (loaded.state.is_object()) {
     for (const auto& [key, value] : loaded.state.items()) {
-      const bool counter =
-          key == "step" || key == "samples" || key == "tokens" || key == "micro_batches";
+      const bool counter = key == "step" || key == "samples" || key == "tokens" || key == "micro_batches";
       (counter ? counters : key == "config" ? config : state)[key] = value;
     }
   }
@@ -77,9 +76,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string plain(const Value& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
+std::string plain(const Value& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 std::string field(const std::string& name, const std::string& value) {
   return "  " + name + std::string(name.size() < 16 ? 16 - name.size() : 1, ' ') + value + "\n";
@@ -97,10 +94,7 @@ std::string tensor_tables(const Value& tensors) {
     if (list.empty()) continue;
     Table table({part + " tensor", "dtype", "shape", "bytes", "XXH3-128"});
     for (const Value& item : list) {
-      table.add({plain(item["name"]),
-                 plain(item["dtype"]),
-                 item["shape"].dump(),
-                 item["bytes"].dump(),
+      table.add({plain(item["name"]), plain(item["dtype"]), item["shape"].dump(), item["bytes"].dump(),
                  plain(item.value("xxh3_128", Value("")))});
     }
     text += "\n" + table.text("  ");
@@ -112,8 +106,7 @@ std::string checkpoint_text(const Value& report) {
   std::string text = "checkpoint " + plain(report["path"]) + "\n";
   text += report["valid"].get<bool>() ? field("valid", "yes") : problem_lines(report["problems"]);
   if (!report.contains("files")) return text;
-  text += field("run", plain(report["run_id"])) +
-          field("written by", "stc " + plain(report["version"]));
+  text += field("run", plain(report["run_id"])) + field("written by", "stc " + plain(report["version"]));
   if (!report.contains("counters")) text += field("step", report["step"].dump());
   const Value counters = report.value("counters", Value::object());
   for (const auto& [key, value] : counters.items()) text += field(key, plain(value));
@@ -150,10 +143,7 @@ std::string folder_text(const Value& report) {
 }
 
 /// What is wrong with a pointer file, as a line of `problems`.
-void add_fault(Value& problems,
-               const std::string& path,
-               const Pointer& pointer,
-               const FolderContents& contents) {
+void add_fault(Value& problems, const std::string& path, const Pointer& pointer, const FolderContents& contents) {
   if (!pointer.problem.empty()) {
     problems.push_back(pointer.problem);
   } else if (pointer.step && std::count(contents.steps.begin(), contents.steps.end(), *pointer.step) == 0) {
@@ -164,8 +154,7 @@ void add_fault(Value& problems,
 }  // namespace
 
 Value describe_checkpoint(FileSystem& files, const std::string& folder, Verify verify) {
-  Value report = {
-      {"kind", "checkpoint"}, {"path", folder}, {"valid", false}, {"problems", Value::array()}};
+  Value report = {{"kind", "checkpoint"}, {"path", folder}, {"valid", false}, {"problems", Value::array()}};
   try {
     const Manifest manifest = read_folder_manifest(files, folder);
     report["step"] = manifest.step;

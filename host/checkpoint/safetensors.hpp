@@ -22,8 +22,8 @@ struct HostTensor {
   std::string name;
   int dtype = 0;  // STC_DTYPE_*
   std::vector<int64_t> shape;
-  const void* data = nullptr;  // read from a file: aligned to the element only when the file is
-  uint64_t bytes = 0;          // product of shape times the element size
+  const void* data = nullptr;         // read from a file: aligned to the element only when the file is
+  uint64_t bytes = 0;                 // product of shape times the element size
   std::shared_ptr<const void> owner;  // keeps data alive
 };
 
@@ -39,15 +39,11 @@ struct FileDigest {
 /// falling element size, so that every tensor is aligned to its element. Equal input gives equal
 /// bytes. Names are unique UTF-8, any but "__metadata__". \throws CheckpointError with path and
 /// reason.
-FileDigest write_safetensors(const std::string& path,
-                             const std::vector<HostTensor>& tensors,
-                             const Metadata& metadata,
+FileDigest write_safetensors(const std::string& path, const std::vector<HostTensor>& tensors, const Metadata& metadata,
                              FileSystem& files = FileSystem::real());
 
 /// The same into a file already created as `path`; neither synced nor closed.
-FileDigest write_safetensors(OutputFile& file,
-                             const std::string& path,
-                             const std::vector<HostTensor>& tensors,
+FileDigest write_safetensors(OutputFile& file, const std::string& path, const std::vector<HostTensor>& tensors,
                              const Metadata& metadata);
 
 /// A file mapped read-only. Its tensors are views that keep the mapping alive by `owner`, beyond

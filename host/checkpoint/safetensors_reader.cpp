@@ -11,8 +11,7 @@
 #include "host/checkpoint/safetensors.hpp"
 #include "host/checkpoint/safetensors_format.hpp"
 
-static_assert(std::endian::native == std::endian::little,
-              "tensors are used as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "tensors are used as they lie in the file");
 
 namespace stc::host {
 namespace {
@@ -59,20 +58,15 @@ const Json& member(const std::string& subject, const Json& entry, const char* ke
   return *found;
 }
 
-HostTensor read_entry(const std::string& path,
-                      const std::string& name,
-                      const Json& entry,
-                      const FileView& data) {
+HostTensor read_entry(const std::string& path, const std::string& name, const Json& entry, const FileView& data) {
   const std::string subject = path + ": tensor " + name;
   if (!entry.is_object()) throw CheckpointError(subject + ": not an object");
   HostTensor tensor;
   tensor.name = name;
   const Json& dtype = member(subject, entry, "dtype");
-  const auto code =
-      dtype.is_string() ? safetensors_dtype(dtype.get_ref<const std::string&>()) : std::nullopt;
+  const auto code = dtype.is_string() ? safetensors_dtype(dtype.get_ref<const std::string&>()) : std::nullopt;
   if (!code) {
-    throw CheckpointError(subject + ": dtype " + dtype.dump() + ", expected one of " +
-                          safetensors_dtype_names());
+    throw CheckpointError(subject + ": dtype " + dtype.dump() + ", expected one of " + safetensors_dtype_names());
   }
   tensor.dtype = *code;
   const Json& shape = member(subject, entry, "shape");
@@ -94,15 +88,14 @@ HostTensor read_entry(const std::string& path,
   const auto begin = offsets[0].get<uint64_t>();
   const auto end = offsets[1].get<uint64_t>();
   if (begin > end || end > data.bytes) {
-    throw CheckpointError(subject + ": data_offsets " + offsets.dump() + " in data of " +
-                          std::to_string(data.bytes) + " bytes");
+    throw CheckpointError(subject + ": data_offsets " + offsets.dump() + " in data of " + std::to_string(data.bytes) +
+                          " bytes");
   }
   tensor.bytes = end - begin;
   const auto needed = dense_bytes(tensor.dtype, tensor.shape);
   if (!needed || *needed != tensor.bytes) {
     throw CheckpointError(subject + ": " + std::to_string(tensor.bytes) + " bytes, dtype " +
-                          safetensors_dtype_name(tensor.dtype) + " and shape " +
-                          shape_text(tensor.shape) + " need " +
+                          safetensors_dtype_name(tensor.dtype) + " and shape " + shape_text(tensor.shape) + " need " +
                           (needed ? std::to_string(*needed) : "more than 64 bits can count"));
   }
   tensor.data = data.data + begin;
@@ -111,9 +104,7 @@ HostTensor read_entry(const std::string& path,
 }
 
 /// The data must be covered once, from the first byte to the last.
-void check_coverage(const std::string& path,
-                    const std::vector<HostTensor>& tensors,
-                    const FileView& data) {
+void check_coverage(const std::string& path, const std::vector<HostTensor>& tensors, const FileView& data) {
   std::vector<const HostTensor*> order;
   order.reserve(tensors.size());
   for (const HostTensor& tensor : tensors) order.push_back(&tensor);
@@ -126,22 +117,19 @@ void check_coverage(const std::string& path,
   uint64_t covered = 0;
   for (const HostTensor* tensor : order) {
     if (begin(tensor) != covered) {
-      throw CheckpointError(path + ": tensor " + tensor->name + ": begins at " +
-                            std::to_string(begin(tensor)) + ", the data before it end at " +
-                            std::to_string(covered));
+      throw CheckpointError(path + ": tensor " + tensor->name + ": begins at " + std::to_string(begin(tensor)) +
+                            ", the data before it end at " + std::to_string(covered));
     }
     covered += tensor->bytes;
   }
   if (covered != data.bytes) {
-    throw CheckpointError(path + ": " + std::to_string(data.bytes - covered) +
-                          " bytes after the last tensor");
+    throw CheckpointError(path + ": " + std::to_string(data.bytes - covered) + " bytes after the last tensor");
   }
 }
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::string& path, FileSystem& files)
-    : SafetensorsFile(path, files.map(path)) {}
+SafetensorsFile::SafetensorsFile(const std::string& path, FileSystem& files) : SafetensorsFile(path, files.map(path)) {}
 
 SafetensorsFile::SafetensorsFile(const std::string& path, FileView view) {
   FileView data;

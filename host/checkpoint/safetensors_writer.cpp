@@ -12,8 +12,7 @@
 #include "host/checkpoint/safetensors_format.hpp"
 #include "stc/core/dtype.hpp"
 
-static_assert(std::endian::native == std::endian::little,
-              "tensors are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
 
 namespace stc::host {
 namespace {
@@ -31,9 +30,8 @@ void check_tensor(const std::string& path, const HostTensor& tensor) {
                           shape_text(tensor.shape) + " have no size");
   }
   if (*bytes != tensor.bytes || (tensor.data == nullptr && tensor.bytes > 0)) {
-    throw CheckpointError(
-        subject + ": " + std::to_string(tensor.data == nullptr ? 0 : tensor.bytes) +
-        " bytes, shape " + shape_text(tensor.shape) + " needs " + std::to_string(*bytes));
+    throw CheckpointError(subject + ": " + std::to_string(tensor.data == nullptr ? 0 : tensor.bytes) +
+                          " bytes, shape " + shape_text(tensor.shape) + " needs " + std::to_string(*bytes));
   }
 }
 
@@ -41,16 +39,13 @@ void check_tensor(const std::string& path, const HostTensor& tensor) {
 std::vector<size_t> data_order(const std::vector<HostTensor>& tensors) {
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return dtype_size(tensors[a].dtype) > dtype_size(tensors[b].dtype);
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return dtype_size(tensors[a].dtype) > dtype_size(tensors[b].dtype); });
   return order;
 }
 
-std::string make_header(const std::string& path,
-                        const std::vector<HostTensor>& tensors,
-                        const std::vector<size_t>& order,
-                        const Metadata& metadata) {
+std::string make_header(const std::string& path, const std::vector<HostTensor>& tensors,
+                        const std::vector<size_t>& order, const Metadata& metadata) {
   std::vector<uint64_t> begins(tensors.size());
   uint64_t offset = 0;
   for (const size_t index : order) {
@@ -66,10 +61,9 @@ std::string make_header(const std::string& path,
     text.pop_back();
     for (size_t i = 0; i < tensors.size(); ++i) {
       const HostTensor& tensor = tensors[i];
-      const nlohmann::ordered_json entry = {
-          {"dtype", safetensors_dtype_name(tensor.dtype)},
-          {"shape", tensor.shape},
-          {"data_offsets", {begins[i], begins[i] + tensor.bytes}}};
+      const nlohmann::ordered_json entry = {{"dtype", safetensors_dtype_name(tensor.dtype)},
+                                            {"shape", tensor.shape},
+                                            {"data_offsets", {begins[i], begins[i] + tensor.bytes}}};
       if (text.size() > 1) text.push_back(',');
       text += nlohmann::ordered_json(tensor.name).dump() + ":" + entry.dump();
     }
@@ -86,9 +80,7 @@ std::string make_header(const std::string& path,
 }
 
 /// What goes before the data: the length and the header. \throws CheckpointError.
-std::string make_head(const std::string& path,
-                      const std::vector<HostTensor>& tensors,
-                      const std::vector<size_t>& order,
+std::string make_head(const std::string& path, const std::vector<HostTensor>& tensors, const std::vector<size_t>& order,
                       const Metadata& metadata) {
   std::unordered_set<std::string> names;
   for (const HostTensor& tensor : tensors) {
@@ -102,9 +94,7 @@ std::string make_head(const std::string& path,
   return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header;
 }
 
-FileDigest write_parts(OutputFile& file,
-                       const std::string& head,
-                       const std::vector<HostTensor>& tensors,
+FileDigest write_parts(OutputFile& file, const std::string& head, const std::vector<HostTensor>& tensors,
                        const std::vector<size_t>& order) {
   Hasher hasher;
   FileDigest digest;
@@ -127,21 +117,16 @@ FileDigest write_parts(OutputFile& file,
 
 }  // namespace
 
-FileDigest write_safetensors(OutputFile& file,
-                             const std::string& path,
-                             const std::vector<HostTensor>& tensors,
+FileDigest write_safetensors(OutputFile& file, const std::string& path, const std::vector<HostTensor>& tensors,
                              const Metadata& metadata) {
   const std::vector<size_t> order = data_order(tensors);
   return write_parts(file, make_head(path, tensors, order, metadata), tensors, order);
 }
 
-FileDigest write_safetensors(const std::string& path,
-                             const std::vector<HostTensor>& tensors,
-                             const Metadata& metadata,
+FileDigest write_safetensors(const std::string& path, const std::vector<HostTensor>& tensors, const Metadata& metadata,
                              FileSystem& files) {
   const std::vector<size_t> order = data_order(tensors);
-  const std::string head =
-      make_head(path, tensors, order, metadata);  // may throw before the file exists
+  const std::string head = make_head(path, tensors, order, metadata);  // may throw before the file exists
   auto file = files.create(path);
   const FileDigest digest = write_parts(*file, head, tensors, order);
   file->sync();

@@ -77,9 +77,7 @@ struct CheckpointStore::Impl {
   void write_loop();
   SaveResult write(const Snapshot& snapshot);
   bool same_as_existing(const std::string& folder, const std::string& text) const;
-  void put_in_place(const std::string& temporary,
-                    const std::string& folder,
-                    const std::string& text);
+  void put_in_place(const std::string& temporary, const std::string& folder, const std::string& text);
   void move_stranger_aside(const std::string& folder);
   void remove_quietly(const std::string& path);
   void clear_own_temporaries();
@@ -130,9 +128,7 @@ SaveResult CheckpointStore::Impl::write(const Snapshot& snapshot) {
     files.make_directory(temporary);
     const std::string text = write_checkpoint(files, temporary, snapshot, run_id, options.version);
     put_in_place(temporary, result.path, text);
-    replace_file(files,
-                 join_path(directory, kLatestFile),
-                 temporary_name(::getpid(), kLatestFile),
+    replace_file(files, join_path(directory, kLatestFile), temporary_name(::getpid(), kLatestFile),
                  pointer_text(snapshot.step));
   } catch (const std::exception& error) {
     result.error = error.what();
@@ -141,9 +137,7 @@ SaveResult CheckpointStore::Impl::write(const Snapshot& snapshot) {
   }
   try {
     if (snapshot.best) {
-      replace_file(files,
-                   join_path(directory, kBestFile),
-                   temporary_name(::getpid(), kBestFile),
+      replace_file(files, join_path(directory, kBestFile), temporary_name(::getpid(), kBestFile),
                    pointer_text(snapshot.step));
     }
     const std::optional<uint64_t> best = read_pointer(files, directory, kBestFile).step;
@@ -155,19 +149,16 @@ SaveResult CheckpointStore::Impl::write(const Snapshot& snapshot) {
 }
 
 /// Whether the folder is a valid checkpoint with just this manifest.
-bool CheckpointStore::Impl::same_as_existing(const std::string& folder,
-                                             const std::string& text) const {
+bool CheckpointStore::Impl::same_as_existing(const std::string& folder, const std::string& text) const {
   try {
     const Manifest manifest = read_folder_manifest(files, folder);
-    return manifest_text(manifest) == text &&
-           check_files(files, folder, manifest, Verify::kHashes).empty();
+    return manifest_text(manifest) == text && check_files(files, folder, manifest, Verify::kHashes).empty();
   } catch (const CheckpointError&) {
     return false;
   }
 }
 
-void CheckpointStore::Impl::put_in_place(const std::string& temporary,
-                                         const std::string& folder,
+void CheckpointStore::Impl::put_in_place(const std::string& temporary, const std::string& folder,
                                          const std::string& text) {
   move_stranger_aside(folder);
   if (same_as_existing(folder, text)) {
@@ -236,9 +227,7 @@ void CheckpointStore::claim() {
   self.lock = lock_folder(self.files, self.directory);
 }
 
-bool CheckpointStore::holds_steps() const {
-  return !scan_folder(impl_->files, impl_->directory).steps.empty();
-}
+bool CheckpointStore::holds_steps() const { return !scan_folder(impl_->files, impl_->directory).steps.empty(); }
 
 void CheckpointStore::begin_new(const std::string& run_id, const Note& note) {
   if (!is_run_id(run_id)) {
@@ -267,9 +256,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::open_latest(const Note& note) {
       impl_->files, impl_->directory, note ? note : [](const std::string&) {});
 }
 
-std::string CheckpointStore::run_id() const {
-  return folder_run_id(impl_->files, impl_->directory);
-}
+std::string CheckpointStore::run_id() const { return folder_run_id(impl_->files, impl_->directory); }
 
 void CheckpointStore::begin_resumed(const std::string& run_id) {
   if (!is_run_id(run_id)) {

@@ -26,7 +26,7 @@ struct Snapshot {
   std::vector<HostTensor> ema;          // empty: no ema.safetensors
   std::vector<HostTensor> coordinator;  // empty: no coordinator.safetensors
   Value state;                          // state.json; every number finite, all text UTF-8
-  bool best = false;  // the best validation loss of the run so far: best.json follows latest.json
+  bool best = false;                    // the best validation loss of the run so far: best.json follows latest.json
 };
 
 /// A checkpoint read back. Tensors are views of mapped files, which stay readable after the folder

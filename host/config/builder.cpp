@@ -5,24 +5,13 @@
 namespace stc::host {
 
 const char* kind_word(int kind) {
-  static const char* const kWords[] = {"plugin",
-                                       "dataset",
-                                       "tokenizer",
-                                       "model",
-                                       "optimizer",
-                                       "precision",
-                                       "sync",
-                                       "coordinator",
-                                       "collective",
-                                       "sink"};
+  static const char* const kWords[] = {"plugin",    "dataset", "tokenizer",   "model",      "optimizer",
+                                       "precision", "sync",    "coordinator", "collective", "sink"};
   bool known = kind > 0 && kind <= STC_KIND_SINK;
   return known ? kWords[kind] : kWords[0];
 }
 
-ConfigBuilder::ConfigBuilder(RawConfig raw,
-                             PluginCatalog& catalog,
-                             Depth depth,
-                             std::vector<Warning> warnings)
+ConfigBuilder::ConfigBuilder(RawConfig raw, PluginCatalog& catalog, Depth depth, std::vector<Warning> warnings)
     : raw_(std::move(raw)), catalog_(catalog), depth_(depth) {
   config_.warnings_ = std::move(warnings);
 }
@@ -38,9 +27,7 @@ Config ConfigBuilder::build() {
   return finish();
 }
 
-ConfigBuilder::Slot& ConfigBuilder::slot(std::string_view path) {
-  return slots_.at(index_.find(path)->second);
-}
+ConfigBuilder::Slot& ConfigBuilder::slot(std::string_view path) { return slots_.at(index_.find(path)->second); }
 
 const ConfigBuilder::Slot& ConfigBuilder::slot(std::string_view path) const {
   return slots_.at(index_.find(path)->second);

@@ -58,10 +58,7 @@ class ConfigBuilder {
   void choose_precision();
   void choose_distributed();
   const PluginDeclaration* look_up(int kind, const std::string& name, const std::string& path);
-  void choose(const std::string& section,
-              int kind,
-              const std::string& name,
-              const std::string& path);
+  void choose(const std::string& section, int kind, const std::string& name, const std::string& path);
   /// As choose, but its absence is somebody else's message.
   void choose_if_found(const std::string& section, int kind, const std::string& name);
   /// The checked value of a host key before its section is built: the user's, else the default.
@@ -79,18 +76,13 @@ class ConfigBuilder {
   void check_required(const std::string& section);
   void warn_unread(const Slot& slot);
   bool all_found(const std::string& section) const;
-  const Param* declared(const std::string& section,
-                        const std::string& key,
-                        std::string* owner) const;
+  const Param* declared(const std::string& section, const std::string& key, std::string* owner) const;
 
   // builder_sinks.cpp
   void build_sinks();
   Value build_sink(const Node& node, size_t index);
   void build_implied_sink();
-  Value sink_section(const PluginDeclaration& sink,
-                     const Node* keys,
-                     const std::string& path,
-                     const Location& at);
+  Value sink_section(const PluginDeclaration& sink, const Node* keys, const std::string& path, const Location& at);
 
   // derive.cpp: values that follow from others
   void derive();

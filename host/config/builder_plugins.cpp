@@ -38,9 +38,7 @@ void ConfigBuilder::choose_plugins() {
   choose_distributed();
 }
 
-const PluginDeclaration* ConfigBuilder::look_up(int kind,
-                                                const std::string& name,
-                                                const std::string& path) {
+const PluginDeclaration* ConfigBuilder::look_up(int kind, const std::string& name, const std::string& path) {
   if (const PluginDeclaration* found = catalog_.find(kind, name)) return found;
   std::vector<std::string> names = catalog_.names(kind);
   std::string message = path + ": " + kind_word(kind) + " plugin " + name +
@@ -49,8 +47,8 @@ const PluginDeclaration* ConfigBuilder::look_up(int kind,
   if (kind == STC_KIND_PRECISION) words.insert(words.end(), {"auto", "bf16", "fp16", "fp32"});
   if (kind == STC_KIND_COORDINATOR) words.insert(words.end(), {"dumb_diloco", "single"});
   std::optional<std::string> close = nearest(name, words);
-  std::string hint = close ? "nearest is " + *close
-                           : "give its folder by --plugin-path, plugins.path or STC_PLUGIN_PATH";
+  std::string hint =
+      close ? "nearest is " + *close : "give its folder by --plugin-path, plugins.path or STC_PLUGIN_PATH";
   size_t dot = path.find('.');
   Location at = place(path.substr(0, dot), dot == std::string::npos ? path : path.substr(dot + 1));
   if (strict()) throw ConfigError(message, hint, at);
@@ -58,10 +56,7 @@ const PluginDeclaration* ConfigBuilder::look_up(int kind,
   return nullptr;
 }
 
-void ConfigBuilder::choose(const std::string& section,
-                           int kind,
-                           const std::string& name,
-                           const std::string& path) {
+void ConfigBuilder::choose(const std::string& section, int kind, const std::string& name, const std::string& path) {
   chosen_[section].push_back({kind, name, look_up(kind, name, path)});
 }
 
@@ -81,8 +76,7 @@ void ConfigBuilder::choose_optimizer() {
   std::string name = peek_word("optimizer", "name");
   if (name == "cautious") {
     throw ConfigError("optimizer.name: got cautious, which wraps another optimizer",
-                      "name that optimizer and set optimizer.cautious: true",
-                      place("optimizer", "name"));
+                      "name that optimizer and set optimizer.cautious: true", place("optimizer", "name"));
   }
   choose("optimizer", STC_KIND_OPTIMIZER, name, "optimizer.name");
   if (peek("optimizer", "cautious") == Value(true)) {
@@ -97,20 +91,16 @@ void ConfigBuilder::choose_data() {
   } else if (!peek_word("data", "text_path").empty()) {
     choose("data", STC_KIND_DATASET, "text", "data.text_path");
     if (!peek_word("data", "dataset").empty()) {
-      warn("data.dataset: ignored, data.text_path comes first",
-           "keep one of the two",
-           place("data", "dataset"));
+      warn("data.dataset: ignored, data.text_path comes first", "keep one of the two", place("data", "dataset"));
     }
   } else if (!peek_word("data", "dataset").empty()) {
     // Its absence is reported by the key itself (later.cpp).
-    chosen_["data"].push_back(
-        {STC_KIND_DATASET, "tokens", catalog_.find(STC_KIND_DATASET, "tokens")});
+    chosen_["data"].push_back({STC_KIND_DATASET, "tokens", catalog_.find(STC_KIND_DATASET, "tokens")});
   } else if (peek("data", "synthetic") == Value(true)) {
     choose("data", STC_KIND_DATASET, "synthetic", "data.synthetic");
   } else {
     throw ConfigError("data.synthetic: got false, and there is no other source of data",
-                      "set data.text_path, data.name, or data.synthetic: true",
-                      place("data", "synthetic"));
+                      "set data.text_path, data.name, or data.synthetic: true", place("data", "synthetic"));
   }
   choose("data", STC_KIND_TOKENIZER, peek_word("data", "tokenizer"), "data.tokenizer");
 }

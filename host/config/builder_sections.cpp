@@ -13,9 +13,7 @@ bool follows_host(const std::string& path) {
   return path == "data.vocab_size" || path == "data.block_size" || path == "data.seed";
 }
 
-std::string owner_of(const ChosenPlugin& plugin) {
-  return std::string(kind_word(plugin.kind)) + " " + plugin.name;
-}
+std::string owner_of(const ChosenPlugin& plugin) { return std::string(kind_word(plugin.kind)) + " " + plugin.name; }
 
 }  // namespace
 
@@ -25,9 +23,7 @@ void ConfigBuilder::build_section(const std::string& section) {
   check_required(section);
 }
 
-const Param* ConfigBuilder::declared(const std::string& section,
-                                     const std::string& key,
-                                     std::string* owner) const {
+const Param* ConfigBuilder::declared(const std::string& section, const std::string& key, std::string* owner) const {
   auto plugins = chosen_.find(section);
   if (plugins == chosen_.end()) return nullptr;
   for (const ChosenPlugin& plugin : plugins->second) {
@@ -90,8 +86,7 @@ void ConfigBuilder::add_slots(const std::string& section) {
 bool ConfigBuilder::all_found(const std::string& section) const {
   auto plugins = chosen_.find(section);
   if (plugins == chosen_.end()) return false;
-  return std::all_of(plugins->second.begin(),
-                     plugins->second.end(),
+  return std::all_of(plugins->second.begin(), plugins->second.end(),
                      [](const ChosenPlugin& plugin) { return plugin.declaration != nullptr; });
 }
 
@@ -105,8 +100,7 @@ void ConfigBuilder::read_given(const std::string& section) {
     }
     const std::string shown = shown_key(section, given.key, !is_null(*given.value));
     if (shown != given.key) {
-      throw ConfigError(section + "." + shown + ": unknown key",
-                        "put a space after the colon that ends a key",
+      throw ConfigError(section + "." + shown + ": unknown key", "put a space after the colon that ends a key",
                         given.key_at);
     }
     std::vector<std::string> names;
@@ -136,14 +130,12 @@ void ConfigBuilder::check_by_plugins(const Slot& slot, const Given& given) const
 void ConfigBuilder::read_value(Slot& slot, const Given& given) {
   bool secret = (slot.param.flags & STC_PARAM_SECRET) != 0;
   if (secret && given.origin.source == Origin::Source::kFlag) {
-    throw ConfigError(
-        "--set " + slot.path() + ": a secret cannot be given on the command line",
-        "every user of the machine can read it there; use the environment or the file",
-        given.origin.at);
+    throw ConfigError("--set " + slot.path() + ": a secret cannot be given on the command line",
+                      "every user of the machine can read it there; use the environment or the file", given.origin.at);
   }
   bool by_host = slot.host != nullptr && slot.owner == "stc";
-  std::optional<Value> value = by_host ? check_value(*slot.host, *given.value)
-                                       : check_value(slot.param, *given.value, slot.path());
+  std::optional<Value> value =
+      by_host ? check_value(*slot.host, *given.value) : check_value(slot.param, *given.value, slot.path());
   if (value) {
     check_by_plugins(slot, given);
     slot.value = std::move(*value);
@@ -161,9 +153,7 @@ void ConfigBuilder::warn_unread(const Slot& slot) {
   if (!shared || slot.owner != "stc" || !slot.given() || !all_found(slot.section)) return;
   if (slot.value.is_null() || slot.value == Value(false)) return;
   const ChosenPlugin& plugin = chosen_.at(slot.section).front();
-  warn(slot.path() + ": has no effect, " + owner_of(plugin) + " does not read it",
-       {},
-       slot.origin.at);
+  warn(slot.path() + ": has no effect, " + owner_of(plugin) + " does not read it", {}, slot.origin.at);
 }
 
 void ConfigBuilder::check_required(const std::string& section) {
@@ -171,8 +161,7 @@ void ConfigBuilder::check_required(const std::string& section) {
     bool missing = slot.section == section && !slot.needed_by.empty() && slot.value.is_null();
     if (!missing) continue;
     throw ConfigError(slot.path() + ": missing, " + slot.needed_by + " needs it: " + slot.param.doc,
-                      "add " + slot.param.name + " to section " + section,
-                      raw_.section(section).at);
+                      "add " + slot.param.name + " to section " + section, raw_.section(section).at);
   }
 }
 

@@ -10,9 +10,7 @@ namespace {
 
 constexpr const char* kSinks = "logging.sinks";
 
-std::string sink_path(size_t index) {
-  return std::string(kSinks) + "[" + std::to_string(index) + "]";
-}
+std::string sink_path(size_t index) { return std::string(kSinks) + "[" + std::to_string(index) + "]"; }
 
 std::string name_of(const Node& node, const std::string& path) {
   const Node* name = &node;
@@ -26,17 +24,14 @@ std::string name_of(const Node& node, const std::string& path) {
     const std::string found = node.kind == Node::Kind::kMap    ? "a mapping without a name"
                               : node.kind == Node::Kind::kList ? "a list"
                                                                : show(node);
-    throw ConfigError(
-        path + ": got " + found + ", expected a sink's name or {name, ...keys}", {}, node.at);
+    throw ConfigError(path + ": got " + found + ", expected a sink's name or {name, ...keys}", {}, node.at);
   }
   return name->text;
 }
 
 }  // namespace
 
-Value ConfigBuilder::sink_section(const PluginDeclaration& sink,
-                                  const Node* keys,
-                                  const std::string& path,
+Value ConfigBuilder::sink_section(const PluginDeclaration& sink, const Node* keys, const std::string& path,
                                   const Location& at) {
   std::vector<std::string> names{"name"};
   for (const Param& param : sink.params) names.push_back(param.name);
@@ -53,8 +48,7 @@ Value ConfigBuilder::sink_section(const PluginDeclaration& sink,
     std::optional<Value> value;
     if (entry != nullptr) value = check_value(param, *entry->value, key_path);
     if (!value && (param.flags & STC_PARAM_REQUIRED) != 0) {
-      throw ConfigError(
-          key_path + ": missing, sink " + sink.name + " needs it: " + param.doc, {}, at);
+      throw ConfigError(key_path + ": missing, sink " + sink.name + " needs it: " + param.doc, {}, at);
     }
     section[param.name] = as_declared(param, value ? *value : default_value(param, key_path));
   }
@@ -79,10 +73,9 @@ Value ConfigBuilder::build_sink(const Node& node, size_t index) {
   for (const Param& param : sink->params) {
     const Node::Entry* entry = keys != nullptr ? find_entry(*keys, param.name) : nullptr;
     if (by_flag && entry != nullptr && (param.flags & STC_PARAM_SECRET) != 0) {
-      throw ConfigError(
-          "--set logging.sinks: a secret cannot be given on the command line",
-          "every user of the machine can read it there; use the environment or the file",
-          slot(kSinks).origin.at);
+      throw ConfigError("--set logging.sinks: a secret cannot be given on the command line",
+                        "every user of the machine can read it there; use the environment or the file",
+                        slot(kSinks).origin.at);
     }
     Origin origin;
     if (entry != nullptr && !is_null(*entry->value)) {

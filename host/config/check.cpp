@@ -12,13 +12,9 @@ namespace {
 
 using Form = HostKey::Form;
 
-bool is_plain(const Node& node) {
-  return node.kind == Node::Kind::kScalar && !node.quoted;
-}
+bool is_plain(const Node& node) { return node.kind == Node::Kind::kScalar && !node.quoted; }
 
-bool is_plain(const Node& node, PlainKind kind) {
-  return is_plain(node) && classify_plain(node.text) == kind;
-}
+bool is_plain(const Node& node, PlainKind kind) { return is_plain(node) && classify_plain(node.text) == kind; }
 
 /// A quoted number or boolean where an unquoted one belongs.
 std::string quotes_hint(const Node& node) {
@@ -30,12 +26,10 @@ std::string quotes_hint(const Node& node) {
 
 bool in_range(const Param& param, double value) {
   if (param.flags & STC_PARAM_HAS_MIN) {
-    if (param.flags & STC_PARAM_MIN_EXCLUSIVE ? value <= param.min : value < param.min)
-      return false;
+    if (param.flags & STC_PARAM_MIN_EXCLUSIVE ? value <= param.min : value < param.min) return false;
   }
   if (param.flags & STC_PARAM_HAS_MAX) {
-    if (param.flags & STC_PARAM_MAX_EXCLUSIVE ? value >= param.max : value > param.max)
-      return false;
+    if (param.flags & STC_PARAM_MAX_EXCLUSIVE ? value >= param.max : value > param.max) return false;
   }
   return true;
 }
@@ -43,8 +37,7 @@ bool in_range(const Param& param, double value) {
 Value check_int(const Param& param, const Node& node, const std::string& path) {
   if (!is_plain(node, PlainKind::kInteger)) {
     std::string hint = quotes_hint(node);
-    if (is_plain(node, PlainKind::kFloat))
-      hint = "write a whole number without a point or exponent";
+    if (is_plain(node, PlainKind::kFloat)) hint = "write a whole number without a point or exponent";
     fail_value(param, node, path, allowed(param), hint);
   }
   std::optional<double> size = parse_double(node.text);
@@ -127,17 +120,14 @@ Value check_object(const Param& param, const Node& node, const std::string& path
   for (const Node::Entry& entry : node.entries) {
     if (known.empty() || std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
     std::optional<std::string> close = nearest(entry.key, known);
-    throw ConfigError(
-        path + "." + entry.key + ": unknown key",
-        close ? "nearest key is " + path + "." + *close : "known keys are " + join(known),
-        entry.at);
+    throw ConfigError(path + "." + entry.key + ": unknown key",
+                      close ? "nearest key is " + path + "." + *close : "known keys are " + join(known), entry.at);
   }
   return to_value(node);
 }
 
 bool has_words(const Param& param) {
-  return (param.type == STC_PARAM_INT || param.type == STC_PARAM_BOOL) &&
-         !param.enum_values.empty();
+  return (param.type == STC_PARAM_INT || param.type == STC_PARAM_BOOL) && !param.enum_values.empty();
 }
 
 Value check_present(const Param& param, const Node& node, const std::string& path) {
@@ -146,22 +136,15 @@ Value check_present(const Param& param, const Node& node, const std::string& pat
     if (std::find(words.begin(), words.end(), node.text) != words.end()) return node.text;
   }
   switch (param.type) {
-    case STC_PARAM_INT:
-      return check_int(param, node, path);
-    case STC_PARAM_FLOAT:
-      return check_float(param, node, path);
-    case STC_PARAM_BOOL:
-      return check_bool(param, node, path);
-    case STC_PARAM_ENUM:
-      return check_enum(param, node, path);
+    case STC_PARAM_INT: return check_int(param, node, path);
+    case STC_PARAM_FLOAT: return check_float(param, node, path);
+    case STC_PARAM_BOOL: return check_bool(param, node, path);
+    case STC_PARAM_ENUM: return check_enum(param, node, path);
     case STC_PARAM_INT_LIST:
     case STC_PARAM_FLOAT_LIST:
-    case STC_PARAM_STRING_LIST:
-      return check_list(param, node, path);
-    case STC_PARAM_OBJECT:
-      return check_object(param, node, path);
-    default:
-      return check_string(param, node, path);
+    case STC_PARAM_STRING_LIST: return check_list(param, node, path);
+    case STC_PARAM_OBJECT: return check_object(param, node, path);
+    default: return check_string(param, node, path);
   }
 }
 
@@ -213,9 +196,7 @@ Value check_group(const Node& node, const std::string& path) {
     if (value) checked[entry.key] = as_declared(field, *value);
   }
   if (checked.value("match", std::string()).empty()) {
-    throw ConfigError(path + ".match: missing, expected a pattern of parameter names such as *.wte.*",
-                      {},
-                      node.at);
+    throw ConfigError(path + ".match: missing, expected a pattern of parameter names such as *.wte.*", {}, node.at);
   }
   return checked;
 }
@@ -293,15 +274,11 @@ bool is_path_safe(std::string_view name) {
   if (begin == std::string_view::npos) return false;
   name = name.substr(begin, name.find_last_not_of(" \t\n") + 1 - begin);
   if (name == "." || name == "..") return false;
-  return std::none_of(name.begin(), name.end(), [](char c) {
-    return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
-  });
+  return std::none_of(name.begin(), name.end(),
+                      [](char c) { return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20; });
 }
 
-void fail_value(const Param& param,
-                const Node& node,
-                const std::string& path,
-                const std::string& expected,
+void fail_value(const Param& param, const Node& node, const std::string& path, const std::string& expected,
                 std::string hint) {
   std::string found = param.flags & STC_PARAM_SECRET ? "<redacted>" : show(node);
   throw ConfigError(path + ": got " + found + ", expected " + expected, std::move(hint), node.at);
@@ -319,28 +296,20 @@ std::optional<Value> check_value(const HostKey& key, const Node& raw) {
   if (is_null(node)) return check_value(key.param, node, path);
   if (!key.parts.empty()) return check_parts(key, node, path);
   switch (key.form) {
-    case Form::kSeed:
-      return check_seed(key.param, node, path);
-    case Form::kNodeId:
-      return check_node_id(key.param, node, path);
-    case Form::kNames:
-      return check_names(key.param, node, path);
-    case Form::kGroups:
-      return check_groups(key.param, node, path);
-    case Form::kPathOrMap:
-      return check_path_or_map(key.param, node, path);
-    case Form::kDevice:
-      return check_device(key.param, node, path);
+    case Form::kSeed: return check_seed(key.param, node, path);
+    case Form::kNodeId: return check_node_id(key.param, node, path);
+    case Form::kNames: return check_names(key.param, node, path);
+    case Form::kGroups: return check_groups(key.param, node, path);
+    case Form::kPathOrMap: return check_path_or_map(key.param, node, path);
+    case Form::kDevice: return check_device(key.param, node, path);
     case Form::kSinks:
       if (node.kind == Node::Kind::kList) return to_value(node);
       if (node.kind == Node::Kind::kMap) {  // its keys may be secrets
         throw ConfigError(path + ": got a mapping, expected a list of names or {name, ...keys}",
-                          "write it as a list: - name: ...",
-                          node.at);
+                          "write it as a list: - name: ...", node.at);
       }
       fail_value(key.param, node, path, "a list of names or {name, ...keys}");
-    case Form::kPlain:
-      break;
+    case Form::kPlain: break;
   }
   return check_present(key.param, node, path);
 }
@@ -360,10 +329,8 @@ Value default_value(const Param& param, const std::string& path) {
   if (!param.default_text) return nullptr;
   std::string text = *param.default_text;
   NodePtr node;
-  bool is_text = param.type == STC_PARAM_STRING || param.type == STC_PARAM_PATH ||
-                 param.type == STC_PARAM_ENUM;
-  bool structured =
-      !text.empty() && std::string_view("[{\"'").find(text[0]) != std::string_view::npos;
+  bool is_text = param.type == STC_PARAM_STRING || param.type == STC_PARAM_PATH || param.type == STC_PARAM_ENUM;
+  bool structured = !text.empty() && std::string_view("[{\"'").find(text[0]) != std::string_view::npos;
   Location at{"the default of " + path, 0, 0};
   node = structured ? read_yaml(text, at.file) : make_scalar(text, is_text, at);
   if (param.type == STC_PARAM_OBJECT) return to_value(*node);

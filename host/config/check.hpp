@@ -30,10 +30,7 @@ Value as_declared(const Param& param, Value value);
 /// character.
 bool is_path_safe(std::string_view name);
 
-[[noreturn]] void fail_value(const Param& param,
-                             const Node& node,
-                             const std::string& path,
-                             const std::string& expected,
+[[noreturn]] void fail_value(const Param& param, const Node& node, const std::string& path, const std::string& expected,
                              std::string hint = {});
 
 }  // namespace stc::host

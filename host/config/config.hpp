@@ -22,9 +22,8 @@ using Value = nlohmann::ordered_json;
 struct Origin {
   enum class Source { kDefault, kFile, kAlias, kFlag, kDerived };
   Source source = Source::kDefault;
-  Location at;  // kFile and kAlias
-  std::string
-      via;  // alias or flag as written ("max_steps", "--set optimizer.lr"), or the rule (kDerived)
+  Location at;      // kFile and kAlias
+  std::string via;  // alias or flag as written ("max_steps", "--set optimizer.lr"), or the rule (kDerived)
 };
 
 /// A key as `explain` prints it.
@@ -38,7 +37,7 @@ struct KeyInfo {
 /// An entry of logging.sinks, or the sink that logging.json_file implies.
 struct SinkSection {
   std::string name;
-  Value section;  // the sink's own keys, checked and completed
+  Value section;     // the sink's own keys, checked and completed
   std::string path;  // for messages: "logging.sinks[1]", "logging.json_file"
 };
 
@@ -55,9 +54,9 @@ enum class Depth {
 };
 
 struct LoadRequest {
-  std::string path;               // .yaml and .yml are YAML, anything else is JSON
-  std::vector<std::string> sets;  // "optimizer.lr=0.01", in order; the same key twice is an error
-  std::optional<bool> resume;     // --resume
+  std::string path;                       // .yaml and .yml are YAML, anything else is JSON
+  std::vector<std::string> sets;          // "optimizer.lr=0.01", in order; the same key twice is an error
+  std::optional<bool> resume;             // --resume
   std::optional<std::string> device;      // --device
   std::optional<int64_t> max_steps;       // --max-steps
   std::optional<std::string> output_dir;  // --output-dir

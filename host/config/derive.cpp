@@ -8,8 +8,7 @@ namespace {
 constexpr int64_t kDefaultScheduleSteps = 1000;
 
 bool starts_like_a_path(const std::string& repo) {
-  return repo.starts_with("/") || repo.starts_with("./") || repo.starts_with("../") ||
-         repo.starts_with("~");
+  return repo.starts_with("/") || repo.starts_with("./") || repo.starts_with("../") || repo.starts_with("~");
 }
 
 }  // namespace
@@ -36,10 +35,9 @@ void ConfigBuilder::derive_run() {
   if (source.empty() || value(source) == value("scheduler.max_steps")) return;
   const Slot& written = slot("scheduler.max_steps");
   if (written.given()) {
-    warn("scheduler.max_steps: the written 1000 is the default, and is replaced by " + source +
-             " (" + value(source).dump() + ")",
-         "write 999 or 1001 for a schedule of about that length",
-         written.origin.at);
+    warn("scheduler.max_steps: the written 1000 is the default, and is replaced by " + source + " (" +
+             value(source).dump() + ")",
+         "write 999 or 1001 for a schedule of about that length", written.origin.at);
   }
   set_derived("scheduler.max_steps", value(source), source);
 }
@@ -67,9 +65,7 @@ void ConfigBuilder::derive_data() {
   if (value("data.seed").is_null()) set_derived("data.seed", value("run.seed"), "run.seed");
   if (value("data.name").is_null()) {
     const std::string& name = chosen_.at("data").front().name;
-    std::string rule = name == "text"     ? "data.text_path"
-                       : name == "tokens" ? "data.dataset"
-                                          : "data.synthetic";
+    std::string rule = name == "text" ? "data.text_path" : name == "tokens" ? "data.dataset" : "data.synthetic";
     set_derived("data.name", name, rule);
   }
 }

@@ -24,11 +24,9 @@ std::string read_file(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     throw ConfigError(path + ": is a folder, expected a run file");
   }
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                       &std::fclose);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) {
-    throw ConfigError(path + ": cannot be opened: " + reason(errno),
-                      "paths are relative to the working directory");
+    throw ConfigError(path + ": cannot be opened: " + reason(errno), "paths are relative to the working directory");
   }
   std::string text;
   char buffer[65536];
@@ -44,9 +42,8 @@ std::string read_file(const std::string& path) {
 
 bool is_yaml(const std::string& path) {
   std::string extension = std::filesystem::path(path).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return extension == ".yaml" || extension == ".yml";
 }
 
@@ -64,8 +61,7 @@ NodePtr read_document(const std::string& path) {
   }
   const char* found = root->kind == Node::Kind::kList ? "a list" : "a single value";
   throw ConfigError(path + ": holds " + found + ", expected a mapping of sections",
-                    "write sections and keys, as in \"run: {max_steps: 100}\"",
-                    root->at);
+                    "write sections and keys, as in \"run: {max_steps: 100}\"", root->at);
 }
 
 }  // namespace stc::host

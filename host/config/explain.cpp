@@ -77,16 +77,11 @@ std::string as_text(const Config& config, const std::vector<const KeyInfo*>& key
 
 const char* source_word(Origin::Source source) {
   switch (source) {
-    case Origin::Source::kFile:
-      return "file";
-    case Origin::Source::kAlias:
-      return "alias";
-    case Origin::Source::kFlag:
-      return "flag";
-    case Origin::Source::kDerived:
-      return "derived";
-    case Origin::Source::kDefault:
-      break;
+    case Origin::Source::kFile: return "file";
+    case Origin::Source::kAlias: return "alias";
+    case Origin::Source::kFlag: return "flag";
+    case Origin::Source::kDerived: return "derived";
+    case Origin::Source::kDefault: break;
   }
   return "default";
 }
@@ -95,10 +90,8 @@ Value as_object(const Config& config, const KeyInfo& key) {
   Value out = Value::object();
   bool secret = (key.param.flags & STC_PARAM_SECRET) != 0;
   out["key"] = key.path;
-  out["value"] =
-      secret && !config.at(key.path).is_null() ? Value("<redacted>") : config.at(key.path);
-  out["default"] =
-      key.param.flags & STC_PARAM_REQUIRED ? Value() : default_value(key.param, key.path);
+  out["value"] = secret && !config.at(key.path).is_null() ? Value("<redacted>") : config.at(key.path);
+  out["default"] = key.param.flags & STC_PARAM_REQUIRED ? Value() : default_value(key.param, key.path);
   out["required"] = (key.param.flags & STC_PARAM_REQUIRED) != 0;
   out["type"] = type_name(key.param);
   out["range"] = range_text(key.param);
@@ -129,8 +122,8 @@ std::string as_markdown(const std::vector<const KeyInfo*>& keys) {
       out += (out.empty() ? "## " : "\n## ") + title + "\n\n";
       out += "| key | value | default | meaning |\n|---|---|---|---|\n";
     }
-    out += "| `" + key->path + "` | " + cell(accepted(key->param)) + " | " +
-           cell(default_text(key->param)) + " | " + cell(key->param.doc) + " |\n";
+    out += "| `" + key->path + "` | " + cell(accepted(key->param)) + " | " + cell(default_text(key->param)) + " | " +
+           cell(key->param.doc) + " |\n";
   }
   return out;
 }
@@ -139,23 +132,16 @@ std::string as_markdown(const std::vector<const KeyInfo*>& keys) {
 
 std::string origin_text(const Origin& origin) {
   switch (origin.source) {
-    case Origin::Source::kFile:
-      return origin.at.str();
-    case Origin::Source::kAlias:
-      return "alias " + origin.via + ", " + origin.at.str();
-    case Origin::Source::kFlag:
-      return origin.via;
-    case Origin::Source::kDerived:
-      return "from " + origin.via;
-    case Origin::Source::kDefault:
-      break;
+    case Origin::Source::kFile: return origin.at.str();
+    case Origin::Source::kAlias: return "alias " + origin.via + ", " + origin.at.str();
+    case Origin::Source::kFlag: return origin.via;
+    case Origin::Source::kDerived: return "from " + origin.via;
+    case Origin::Source::kDefault: break;
   }
   return "default";
 }
 
-std::string explain_keys(const Config& config,
-                         const std::string& selection,
-                         const std::string& format) {
+std::string explain_keys(const Config& config, const std::string& selection, const std::string& format) {
   std::vector<const KeyInfo*> keys = select(config, without_alias(selection));
   if (format == "markdown") return as_markdown(keys);
   if (format == "text") return as_text(config, keys);

@@ -35,9 +35,7 @@ class Folder {
   }
 
  private:
-  static bool is_distributed(const std::string& key) {
-    return key == "distributed" || key == "hub" || key == "diloco";
-  }
+  static bool is_distributed(const std::string& key) { return key == "distributed" || key == "hub" || key == "diloco"; }
   static bool is_section(const std::string& key) {
     return is_distributed(key) || (!key.empty() && contains(section_names(), key));
   }
@@ -47,11 +45,9 @@ class Folder {
     for (const Node::Entry& entry : root_.entries) {
       if (!is_distributed(entry.key)) continue;
       if (first != nullptr) {
-        throw ConfigError("distributed: given twice, as " + first->key + " on line " +
-                              std::to_string(first->at.line) + " and as " + entry.key +
-                              " on line " + std::to_string(entry.at.line),
-                          "keep one of the two",
-                          entry.at);
+        throw ConfigError("distributed: given twice, as " + first->key + " on line " + std::to_string(first->at.line) +
+                              " and as " + entry.key + " on line " + std::to_string(entry.at.line),
+                          "keep one of the two", entry.at);
       }
       first = &entry;
     }
@@ -72,13 +68,11 @@ class Folder {
       return;
     }
     if (node.kind != Node::Kind::kMap) {
-      throw ConfigError(
-          name + ": got " + show_at(name, node) + ", expected a mapping of keys", {}, node.at);
+      throw ConfigError(name + ": got " + show_at(name, node) + ", expected a mapping of keys", {}, node.at);
     }
     bool moved = name != entry.key;
     for (const Node::Entry& key : node.entries) {
-      section.keys.push_back(given_from(key,
-                                        moved ? Origin::Source::kAlias : Origin::Source::kFile,
+      section.keys.push_back(given_from(key, moved ? Origin::Source::kAlias : Origin::Source::kFile,
                                         moved ? entry.key + "." + key.key : ""));
     }
   }
@@ -102,10 +96,9 @@ class Folder {
     const Given* inner = raw_.find("run", entry.key);
     if (inner != nullptr && to_value(*inner->value) != to_value(*entry.value)) {
       warnings_.push_back({"run." + entry.key + ": " + show(*inner->value) + " on line " +
-                               std::to_string(inner->key_at.line) + " is ignored, the root's " +
-                               entry.key + ": " + show(*entry.value) + " wins",
-                           "keep one of the two",
-                           inner->origin.at});
+                               std::to_string(inner->key_at.line) + " is ignored, the root's " + entry.key + ": " +
+                               show(*entry.value) + " wins",
+                           "keep one of the two", inner->origin.at});
     }
     raw_.set("run", given_from(entry, Origin::Source::kAlias, entry.key));
   }
@@ -114,11 +107,10 @@ class Folder {
     if (is_null(*entry.value)) return;
     const Given* inner = raw_.find("optimizer", entry.key);
     if (inner != nullptr && to_value(*inner->value) != to_value(*entry.value)) {
-      throw ConfigError("optimizer." + entry.key + ": conflicting values, " + show(*entry.value) +
-                            " on line " + std::to_string(entry.at.line) + " and " +
-                            show(*inner->value) + " on line " + std::to_string(inner->key_at.line),
-                        "keep one of the two",
-                        entry.value->at);
+      throw ConfigError("optimizer." + entry.key + ": conflicting values, " + show(*entry.value) + " on line " +
+                            std::to_string(entry.at.line) + " and " + show(*inner->value) + " on line " +
+                            std::to_string(inner->key_at.line),
+                        "keep one of the two", entry.value->at);
     }
     raw_.set("optimizer", given_from(entry, Origin::Source::kAlias, entry.key));
   }
@@ -190,16 +182,13 @@ std::vector<std::string> root_words() {
   return words;
 }
 
-void fail_unknown(const std::string& section,
-                  const std::string& key,
-                  const std::vector<std::string>& known,
-                  const Location& at,
-                  const std::string& note) {
+void fail_unknown(const std::string& section, const std::string& key, const std::vector<std::string>& known,
+                  const Location& at, const std::string& note) {
   std::string prefix = section.empty() ? "" : section + ".";
   std::string hint;
   size_t dot = key.find('.');
-  bool flat = section.empty() && dot != std::string::npos &&
-              find_host_key(key.substr(0, dot), key.substr(dot + 1)) != nullptr;
+  bool flat =
+      section.empty() && dot != std::string::npos && find_host_key(key.substr(0, dot), key.substr(dot + 1)) != nullptr;
   if (flat) {
     hint = "write it nested: " + key.substr(0, dot) + ": {" + key.substr(dot + 1) + ": ...}";
   } else if (std::optional<std::string> close = nearest(key, known)) {
@@ -213,8 +202,6 @@ void fail_unknown(const std::string& section,
   throw ConfigError(prefix + key + ": unknown key", hint, at);
 }
 
-RawConfig fold_document(const Node& root, std::vector<Warning>& warnings) {
-  return Folder(root, warnings).fold();
-}
+RawConfig fold_document(const Node& root, std::vector<Warning>& warnings) { return Folder(root, warnings).fold(); }
 
 }  // namespace stc::host

@@ -16,8 +16,7 @@ void add(std::vector<HostKey>& out, const char* section, const std::vector<Key>&
 }
 
 void add_run_and_data(std::vector<HostKey>& out) {
-  add(out,
-      "run",
+  add(out, "run",
       {Key("fast_path", kEnum, "auto", "the model's own fused pass: where exact, never, or always")
            .words({"auto", "off", "require"}),
        Key("threads", kInt, "auto", "CPU threads").at_least(1).at_most(4096).words({"auto"}),
@@ -26,12 +25,9 @@ void add_run_and_data(std::vector<HostKey>& out) {
        Key("nan_policy", kEnum, "stop", "what a NaN or infinite loss or gradient does")
            .words({"stop", "skip", "continue"}),
        Key("max_time", kFloat, kNull, "seconds after which this process ends the run").above(0),
-       Key("eval_every", kInt, kNull, "optimizer steps between evaluations; null: one at the end")
-           .at_least(1)});
-  add(out,
-      "data",
-      {Key("name", kString, kNull, "dataset plugin; null: by text_path, dataset, synthetic")
-           .read_by_host(),
+       Key("eval_every", kInt, kNull, "optimizer steps between evaluations; null: one at the end").at_least(1)});
+  add(out, "data",
+      {Key("name", kString, kNull, "dataset plugin; null: by text_path, dataset, synthetic").read_by_host(),
        Key("tokenizer", kString, "byte", "tokenizer plugin").read_by_host(),
        Key("validation_path", kObject, kNull, "validation text: a path, or names and paths")
            .form(Form::kPathOrMap)
@@ -39,64 +35,42 @@ void add_run_and_data(std::vector<HostKey>& out) {
 }
 
 void add_optimizer_to_logging(std::vector<HostKey>& out) {
-  add(out,
-      "optimizer",
+  add(out, "optimizer",
       {Key("groups", kObject, "[]", "rates of parameters by name: [{match, lr, weight_decay}]")
            .form(Form::kGroups)
            .read_by_host(),
        Key("no_decay", kBool, "false", "no weight decay for norms and biases").read_by_host(),
        Key("muon_lr", kFloat, kNull, "learning rate of Muon's matrices").above(0).read_by_host()});
-  add(out,
-      "scheduler",
-      {Key("decay_steps", kInt, kNull, "length of wsd's decay; null: a tenth of what follows warm-up")
-           .at_least(1),
+  add(out, "scheduler",
+      {Key("decay_steps", kInt, kNull, "length of wsd's decay; null: a tenth of what follows warm-up").at_least(1),
        Key("cycles", kInt, kNull, "number of cosines of cosine_with_restarts; null: 1").at_least(1)});
-  add(out,
-      "precision",
+  add(out, "precision",
       {Key("max_skipped_steps", kInt, "50", "skipped updates in a row before the run ends")
            .at_least(0)
            .read_by_host()});
-  add(out,
-      "checkpoint",
-      {Key("keep_every", kInt, kNull, "checkpoints of every n-th step stay").at_least(1)});
-  add(out,
-      "logging",
+  add(out, "checkpoint", {Key("keep_every", kInt, kNull, "checkpoints of every n-th step stay").at_least(1)});
+  add(out, "logging",
       {Key("sinks", kObject, "[]", "sink plugins: names or {name, ...keys}").form(Form::kSinks),
        Key("sample_prompts", kStrings, "[]", "texts that the model continues at each evaluation")});
 }
 
 void add_rest(std::vector<HostKey>& out) {
-  add(out,
-      "distributed",
-      {Key("backend", kString, kNull, "sync plugin; null: filesystem for a path, else hub")
-           .lower()
-           .read_by_host()});
-  add(out,
-      "plugins",
+  add(out, "distributed",
+      {Key("backend", kString, kNull, "sync plugin; null: filesystem for a path, else hub").lower().read_by_host()});
+  add(out, "plugins",
       {Key("path", kStrings, "[]", "folders and libraries to look for plugins in"),
-       Key("pins", kObject, "{}", "plugin names and the hashes that their libraries must have")
-           .later()});
-  add(out,
-      "parallel",
-      {Key("mode", kEnum, "none", "several ranks of one node")
-           .words({"none", "ddp"})
-           .later_values({"ddp"}),
+       Key("pins", kObject, "{}", "plugin names and the hashes that their libraries must have").later()});
+  add(out, "parallel",
+      {Key("mode", kEnum, "none", "several ranks of one node").words({"none", "ddp"}).later_values({"ddp"}),
        Key("backend", kString, "c10d", "collective plugin"),
        Key("timeout_s", kFloat, "600", "longest wait for another rank").above(0)});
-  add(out,
-      "",
+  add(out, "",
       {Key("ema", kObject, kNull, "moving average of the weights: {decay, every}")
            .parts({Key("decay", kFloat, kNull, "weight of the past").above(0).below(1).required(),
                    Key("every", kInt, "1", "optimizer steps between updates").at_least(1)}),
-       Key("early_stop",
-           kObject,
-           kNull,
-           "end when evaluation stops improving: {patience, min_delta}")
-           .parts({Key("patience", kInt, kNull, "evaluations without improvement")
-                       .at_least(1)
-                       .required(),
-                   Key("min_delta", kFloat, "0", "the least fall of the loss that counts")
-                       .at_least(0)})});
+       Key("early_stop", kObject, kNull, "end when evaluation stops improving: {patience, min_delta}")
+           .parts({Key("patience", kInt, kNull, "evaluations without improvement").at_least(1).required(),
+                   Key("min_delta", kFloat, "0", "the least fall of the loss that counts").at_least(0)})});
 }
 
 std::vector<HostKey> all_keys() {
@@ -109,9 +83,7 @@ std::vector<HostKey> all_keys() {
     // The root's own keys of ours follow the sections of ours.
     return key.section.empty() && !key.in_2_0_0 ? static_cast<std::ptrdiff_t>(order.size()) : place;
   };
-  std::stable_sort(keys.begin(), keys.end(), [&rank](const HostKey& a, const HostKey& b) {
-    return rank(a) < rank(b);
-  });
+  std::stable_sort(keys.begin(), keys.end(), [&rank](const HostKey& a, const HostKey& b) { return rank(a) < rank(b); });
   return keys;
 }
 
@@ -126,8 +98,7 @@ std::string join_words(const std::vector<std::string>& words) {
 
 std::string bound(double value) {
   constexpr double kExact = 9007199254740992.0;
-  if (value == static_cast<double>(static_cast<int64_t>(value)) && value < kExact &&
-      value > -kExact) {
+  if (value == static_cast<double>(static_cast<int64_t>(value)) && value < kExact && value > -kExact) {
     return std::to_string(static_cast<int64_t>(value));
   }
   return format_double(value);
@@ -135,49 +106,29 @@ std::string bound(double value) {
 
 std::string kind_of_value(const Param& param) {
   switch (param.type) {
-    case STC_PARAM_INT:
-      return "an integer";
-    case STC_PARAM_FLOAT:
-      return "a number";
-    case STC_PARAM_BOOL:
-      return "true or false";
-    case STC_PARAM_INT_LIST:
-      return "a list of integers";
-    case STC_PARAM_FLOAT_LIST:
-      return "a list of numbers";
-    case STC_PARAM_STRING_LIST:
-      return "a list of strings";
-    case STC_PARAM_PATH:
-      return "a path";
-    case STC_PARAM_OBJECT:
-      return "a mapping";
-    default:
-      return "a string";
+    case STC_PARAM_INT: return "an integer";
+    case STC_PARAM_FLOAT: return "a number";
+    case STC_PARAM_BOOL: return "true or false";
+    case STC_PARAM_INT_LIST: return "a list of integers";
+    case STC_PARAM_FLOAT_LIST: return "a list of numbers";
+    case STC_PARAM_STRING_LIST: return "a list of strings";
+    case STC_PARAM_PATH: return "a path";
+    case STC_PARAM_OBJECT: return "a mapping";
+    default: return "a string";
   }
 }
 
 }  // namespace
 
 const std::vector<std::string>& section_names() {
-  static const std::vector<std::string> names{"run",
-                                              "model",
-                                              "data",
-                                              "optimizer",
-                                              "scheduler",
-                                              "precision",
-                                              "checkpoint",
-                                              "logging",
-                                              "distributed",
-                                              "shape_validation",
-                                              "",
-                                              "plugins",
-                                              "parallel"};
+  static const std::vector<std::string> names{"run",       "model",      "data",    "optimizer",   "scheduler",
+                                              "precision", "checkpoint", "logging", "distributed", "shape_validation",
+                                              "",          "plugins",    "parallel"};
   return names;
 }
 
 const std::vector<std::string>& run_aliases() {
-  static const std::vector<std::string> names{
-      "name", "seed", "device", "max_steps", "output_dir", "log_every"};
+  static const std::vector<std::string> names{"name", "seed", "device", "max_steps", "output_dir", "log_every"};
   return names;
 }
 
@@ -202,17 +153,8 @@ const HostKey* find_host_key(std::string_view section, std::string_view name) {
 }
 
 std::string type_name(const Param& param) {
-  static const char* const kNames[] = {"?",
-                                       "int",
-                                       "float",
-                                       "bool",
-                                       "string",
-                                       "enum",
-                                       "int list",
-                                       "float list",
-                                       "path",
-                                       "object",
-                                       "string list"};
+  static const char* const kNames[] = {"?",        "int",        "float", "bool",   "string",     "enum",
+                                       "int list", "float list", "path",  "object", "string list"};
   bool known = param.type > 0 && param.type <= STC_PARAM_STRING_LIST;
   std::string name = known ? kNames[param.type] : kNames[0];
   bool with_words = param.type == STC_PARAM_INT || param.type == STC_PARAM_BOOL;
@@ -228,8 +170,8 @@ std::string range_text(const Param& param) {
   bool open_max = (param.flags & STC_PARAM_MAX_EXCLUSIVE) != 0;
   if (has_min && has_max) {
     if (param.min == param.max) return "exactly " + bound(param.min);
-    return std::string("in ") + (open_min ? "(" : "[") + bound(param.min) + ", " +
-           bound(param.max) + (open_max ? ")" : "]");
+    return std::string("in ") + (open_min ? "(" : "[") + bound(param.min) + ", " + bound(param.max) +
+           (open_max ? ")" : "]");
   }
   if (has_min) {
     bool positive_integer = param.type == STC_PARAM_INT && param.min == 1 && !open_min;

@@ -30,8 +30,8 @@ struct HostKey {
   std::string section;  // "" for the root
   Param param;
   std::vector<Param> parts;  // of an OBJECT
-  bool in_2_0_0 = false;  // printed first, and a warning rather than an error where nobody reads it
-  bool host_reads = false;  // of the sections that a plugin shares
+  bool in_2_0_0 = false;     // printed first, and a warning rather than an error where nobody reads it
+  bool host_reads = false;   // of the sections that a plugin shares
   Form form = Form::kPlain;
   /// Letter case of words: folded before checking.
   enum class Fold { kNone, kLower, kUpper } fold = Fold::kNone;

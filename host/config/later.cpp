@@ -14,8 +14,7 @@ void ConfigBuilder::check_later() {
     if (key.later == HostKey::Later::kAllButDefault) later = slot.value != slot.fallback;
     if (key.later == HostKey::Later::kEnumeratedValues && slot.value.is_string()) {
       const std::string& word = slot.value.get_ref<const std::string&>();
-      later = std::find(key.later_values.begin(), key.later_values.end(), word) !=
-              key.later_values.end();
+      later = std::find(key.later_values.begin(), key.later_values.end(), word) != key.later_values.end();
     }
     bool ignored = slot.path() == "data.dataset" && chosen_.at("data").front().name != "tokens";
     if (!later || ignored) continue;

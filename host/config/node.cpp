@@ -51,8 +51,7 @@ std::string cut(std::string text) {
 }  // namespace
 
 bool is_null(const Node& node) {
-  return node.kind == Node::Kind::kScalar && !node.quoted &&
-         classify_plain(node.text) == PlainKind::kNull;
+  return node.kind == Node::Kind::kScalar && !node.quoted && classify_plain(node.text) == PlainKind::kNull;
 }
 
 const Node::Entry* find_entry(const Node& map, const std::string& key) {
@@ -81,18 +80,15 @@ Value to_value(const Node& node) {
   }
   if (node.quoted) return node.text;
   switch (classify_plain(node.text)) {
-    case PlainKind::kNull:
-      return nullptr;
-    case PlainKind::kBool:
-      return parse_bool(node.text);
+    case PlainKind::kNull: return nullptr;
+    case PlainKind::kBool: return parse_bool(node.text);
     case PlainKind::kInteger:
       if (std::optional<Value> value = parse_integer(node.text)) return *value;
       return node.text;
     case PlainKind::kFloat:
       if (std::optional<double> value = parse_double(node.text)) return *value;
       return node.text;
-    case PlainKind::kString:
-      break;
+    case PlainKind::kString: break;
   }
   return node.text;
 }

@@ -24,8 +24,7 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 
 [[noreturn]] void fail_section(const std::string& path, const Location& at) {
   throw ConfigError("--set " + path + ": names a section, expected one of its keys",
-                    "write --set " + path + ".<key>=<value>",
-                    at);
+                    "write --set " + path + ".<key>=<value>", at);
 }
 
 /// "optimizer.lr", "max_steps", "hub.repo_id", "precision": the same words as in a file.
@@ -57,17 +56,13 @@ class Overrides {
     path.erase(path.find_last_not_of(' ') + 1);
     Location at{"--set " + path, 0, 0};
     if (equals == std::string::npos) {
-      throw ConfigError("--set " + path + ": has no value, expected key=value",
-                        "write --set " + path + "=<value>",
-                        at);
+      throw ConfigError("--set " + path + ": has no value, expected key=value", "write --set " + path + "=<value>", at);
     }
     Target target = resolve(path, at);
     const HostKey* key = find_host_key(target.section, target.key);
     if (key != nullptr && (key->param.flags & STC_PARAM_SECRET) != 0) {
-      throw ConfigError(
-          "--set " + path + ": a secret cannot be given on the command line",
-          "every user of the machine can read it there; use the environment or the file",
-          at);
+      throw ConfigError("--set " + path + ": a secret cannot be given on the command line",
+                        "every user of the machine can read it there; use the environment or the file", at);
     }
     NodePtr value = parse_override(text.substr(equals + 1), at);
     const bool shorthand = path == "optimizer" || path == "precision";
@@ -93,13 +88,10 @@ class Overrides {
   void apply(const Target& target, NodePtr value, const Location& at) {
     auto [known, added] = seen_.try_emplace(target.path(), at.file);
     if (!added) {
-      throw ConfigError(target.path() + ": given twice on the command line, by " + known->second +
-                            " and by " + at.file,
-                        "keep one of the two",
-                        at);
+      throw ConfigError(target.path() + ": given twice on the command line, by " + known->second + " and by " + at.file,
+                        "keep one of the two", at);
     }
-    raw_.set(target.section,
-             {target.key, std::move(value), at, {Origin::Source::kFlag, at, at.file}});
+    raw_.set(target.section, {target.key, std::move(value), at, {Origin::Source::kFlag, at, at.file}});
   }
 
   RawConfig& raw_;
@@ -111,8 +103,7 @@ class Overrides {
 NodePtr parse_override(const std::string& text, const Location& at) {
   size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string::npos) {
-    throw ConfigError(
-        at.file + ": has no value, expected key=value", "write null for the default", at);
+    throw ConfigError(at.file + ": has no value, expected key=value", "write null for the default", at);
   }
   std::string word = text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
   if (std::string_view("[{\"'").find(word[0]) != std::string_view::npos) {
@@ -120,8 +111,7 @@ NodePtr parse_override(const std::string& text, const Location& at) {
   }
   if (std::optional<std::string> reason = ambiguity(word)) {
     throw ConfigError(at.file + ": got " + word + ", which is ambiguous: " + *reason,
-                      "write the decimal number, or quote it if it is a string",
-                      at);
+                      "write the decimal number, or quote it if it is a string", at);
   }
   return make_scalar(word, false, at);
 }

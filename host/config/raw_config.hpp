@@ -53,11 +53,8 @@ NodePtr parse_override(const std::string& text, const Location& at);
 
 /// `<section>.<key>: unknown key` with the nearest of \p known (names within the section), or a key
 /// of that name elsewhere.
-[[noreturn]] void fail_unknown(const std::string& section,
-                               const std::string& key,
-                               const std::vector<std::string>& known,
-                               const Location& at,
-                               const std::string& note = {});
+[[noreturn]] void fail_unknown(const std::string& section, const std::string& key,
+                               const std::vector<std::string>& known, const Location& at, const std::string& note = {});
 
 /// The path that an alias stands for: max_steps -> run.max_steps, hub.token -> distributed.token,
 /// cautious -> optimizer.cautious, compile.enabled -> compile; anything else as it is.

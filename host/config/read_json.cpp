@@ -79,29 +79,24 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     Location at = source_.at_offset(walker_.next().first);
     auto [known, added] = level.lines.try_emplace(value, at.line);
     if (!added) {
-      throw ConfigError(path_to(value) + ": given twice, on line " + std::to_string(known->second) +
-                            " and on line " + std::to_string(at.line),
-                        "keep one of the two",
-                        at);
+      throw ConfigError(path_to(value) + ": given twice, on line " + std::to_string(known->second) + " and on line " +
+                            std::to_string(at.line),
+                        "keep one of the two", at);
     }
     level.node->entries.push_back({value, at, nullptr});
     return true;
   }
 
-  bool parse_error(std::size_t position,
-                   const std::string& token,
-                   const nlohmann::detail::exception& error) override {
+  bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& error) override {
     size_t byte = position > 0 ? position - 1 : 0;
     if (error.id == 406) {  // out_of_range: the position is the end of the number
       byte = byte + 1 >= token.size() ? byte + 1 - token.size() : 0;
       const std::string found = may_hold_secret(path_here()) ? "<redacted>" : token;
-      throw ConfigError(source_.file() + ": " + found + " is outside the range of a double",
-                        {},
+      throw ConfigError(source_.file() + ": " + found + " is outside the range of a double", {},
                         source_.at_offset(byte));
     }
     throw ConfigError(source_.file() + ": not valid JSON: " + reason_of(error),
-                      "JSON has no comments, trailing commas, NaN or single quotes",
-                      source_.at_offset(byte));
+                      "JSON has no comments, trailing commas, NaN or single quotes", source_.at_offset(byte));
   }
 
   NodePtr root() const { return root_; }
@@ -141,8 +136,7 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   bool open(Node::Kind kind) {
     Location at = source_.at_offset(walker_.next().first);
     if (levels_.size() >= static_cast<size_t>(kMaxDepth)) {
-      throw ConfigError(
-          source_.file() + ": nested deeper than " + std::to_string(kMaxDepth) + " levels", {}, at);
+      throw ConfigError(source_.file() + ": nested deeper than " + std::to_string(kMaxDepth) + " levels", {}, at);
     }
     auto node = std::make_shared<Node>();
     node->kind = kind;

@@ -31,9 +31,7 @@ std::string shown_tag(std::string_view tag) {
   return tag.starts_with('!') ? std::string(tag) : "!<" + std::string(tag) + ">";
 }
 
-size_t offset_of(const YAML::Mark& mark) {
-  return mark.pos > 0 ? static_cast<size_t>(mark.pos) : 0;
-}
+size_t offset_of(const YAML::Mark& mark) { return mark.pos > 0 ? static_cast<size_t>(mark.pos) : 0; }
 
 /// Offset of the content of a node, past its tag and anchor.
 size_t skip_properties(std::string_view text, size_t at) {
@@ -64,9 +62,7 @@ class YamlReader : public YAML::EventHandler {
   NodePtr root() const { return root_; }
 
   /// The innermost { or [ that is still open, for the message about a missing end.
-  Location open_collection() const {
-    return levels_.empty() ? Location{} : levels_.back().node->at;
-  }
+  Location open_collection() const { return levels_.empty() ? Location{} : levels_.back().node->at; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (num_documents_++ == 0) return;
@@ -104,9 +100,7 @@ class YamlReader : public YAML::EventHandler {
     add(node, YAML::NullAnchor);
   }
 
-  void OnScalar(const YAML::Mark& mark,
-                const std::string& tag,
-                YAML::anchor_t anchor,
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     size_t at = offset_of(mark);
     check_indentation(at);
@@ -119,25 +113,20 @@ class YamlReader : public YAML::EventHandler {
     if (!node->quoted && !expects_key()) {
       if (std::optional<std::string> reason = ambiguity(value)) {
         std::string path = path_here();
-        throw ConfigError((path.empty() ? source_.file() : path) + ": got " +
-                              show_at(path, *node) + ", which is ambiguous: " + *reason,
-                          "write the decimal number, or quote it if it is a string",
-                          node->at);
+        throw ConfigError((path.empty() ? source_.file() : path) + ": got " + show_at(path, *node) +
+                              ", which is ambiguous: " + *reason,
+                          "write the decimal number, or quote it if it is a string", node->at);
       }
     }
     add(node, anchor);
   }
 
-  void OnSequenceStart(const YAML::Mark& mark,
-                       const std::string& tag,
-                       YAML::anchor_t anchor,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value style) override {
     open(Node::Kind::kList, offset_of(mark), tag, anchor, style);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark,
-                  const std::string& tag,
-                  YAML::anchor_t anchor,
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value style) override {
     open(Node::Kind::kMap, offset_of(mark), tag, anchor, style);
   }
@@ -182,8 +171,7 @@ class YamlReader : public YAML::EventHandler {
 
   bool in_flow() const { return !levels_.empty() && levels_.back().flow; }
   bool expects_key() const {
-    return !levels_.empty() && levels_.back().node->kind == Node::Kind::kMap &&
-           !levels_.back().has_key;
+    return !levels_.empty() && levels_.back().node->kind == Node::Kind::kMap && !levels_.back().has_key;
   }
 
   /// A block value may not be the first word of a line that starts with a tab.
@@ -204,8 +192,7 @@ class YamlReader : public YAML::EventHandler {
     const std::string shown = shown_key(path.substr(0, path.find_first_of(".[")), key, false);
     const bool joined = key.find(':') != std::string::npos;
     throw ConfigError(path + shown + ": a colon is missing after the key",
-                      joined ? "put a space after the colon" : "write \"" + shown + ":\"",
-                      source_.at_offset(at));
+                      joined ? "put a space after the colon" : "write \"" + shown + ":\"", source_.at_offset(at));
   }
 
   /// yaml-cpp reports nothing as null; only the null of `key:` is one.
@@ -227,9 +214,7 @@ class YamlReader : public YAML::EventHandler {
     if (c == '|' || c == '>') return true;
     if (c != '"' && c != '\'') return false;
     if (closing_quote(text, content) == std::string_view::npos) {
-      fail(std::string("the string that starts with ") + c + " is not closed",
-           "add the other quote",
-           content);
+      fail(std::string("the string that starts with ") + c + " is not closed", "add the other quote", content);
     }
     return true;
   }
@@ -246,11 +231,9 @@ class YamlReader : public YAML::EventHandler {
     }
     bool fits = (name == "int" && kind == PlainKind::kInteger) ||
                 (name == "float" && (kind == PlainKind::kInteger || kind == PlainKind::kFloat)) ||
-                (name == "bool" && kind == PlainKind::kBool) ||
-                (name == "null" && kind == PlainKind::kNull);
+                (name == "bool" && kind == PlainKind::kBool) || (name == "null" && kind == PlainKind::kNull);
     if (!fits) {
-      fail("the tag " + shown_tag(tag) + " is not supported here",
-           "remove the tag; values are checked by their key",
+      fail("the tag " + shown_tag(tag) + " is not supported here", "remove the tag; values are checked by their key",
            at);
     }
     node.quoted = false;
@@ -259,10 +242,7 @@ class YamlReader : public YAML::EventHandler {
     }
   }
 
-  void open(Node::Kind kind,
-            size_t at,
-            const std::string& tag,
-            YAML::anchor_t anchor,
+  void open(Node::Kind kind, size_t at, const std::string& tag, YAML::anchor_t anchor,
             YAML::EmitterStyle::value style) {
     check_indentation(at);
     const char* own = kind == Node::Kind::kMap ? "map" : "seq";
@@ -315,10 +295,8 @@ class YamlReader : public YAML::EventHandler {
 
   void add_key(Level& level, const Node& node) {
     if (node.kind != Node::Kind::kScalar || is_null(node)) {
-      throw ConfigError(
-          source_.file() + ": got the key " + show_at(path_here(), node) + ", expected a word",
-          {},
-          node.at);
+      throw ConfigError(source_.file() + ": got the key " + show_at(path_here(), node) + ", expected a word", {},
+                        node.at);
     }
     level.key = node.text;  // the last one was moved into its entry
     level.key_at = node.at;
@@ -327,10 +305,9 @@ class YamlReader : public YAML::EventHandler {
     level.has_key = true;
     auto [known, added] = level.lines.try_emplace(level.key, node.at.line);
     if (!added) {
-      throw ConfigError(path_here() + ": given twice, on line " + std::to_string(known->second) +
-                            " and on line " + std::to_string(node.at.line),
-                        "keep one of the two",
-                        node.at);
+      throw ConfigError(path_here() + ": given twice, on line " + std::to_string(known->second) + " and on line " +
+                            std::to_string(node.at.line),
+                        "keep one of the two", node.at);
     }
   }
 
@@ -340,14 +317,11 @@ class YamlReader : public YAML::EventHandler {
       return;
     }
     bool maps = node->kind == Node::Kind::kList &&
-                std::all_of(node->items.begin(), node->items.end(), [](const NodePtr& item) {
-                  return item->kind == Node::Kind::kMap;
-                });
+                std::all_of(node->items.begin(), node->items.end(),
+                            [](const NodePtr& item) { return item->kind == Node::Kind::kMap; });
     if (!maps) {
       throw ConfigError(
-          path_here() + ": got " + show_at(path_here(), *node) +
-              ", expected a mapping or a list of mappings",
-          {},
+          path_here() + ": got " + show_at(path_here(), *node) + ", expected a mapping or a list of mappings", {},
           node->at);
     }
     level.merges.insert(level.merges.end(), node->items.begin(), node->items.end());
@@ -381,9 +355,8 @@ struct SyntaxFault {
 
 SyntaxFault describe(const std::string& message) {
   if (message == "illegal map value") {
-    return {
-        "a colon stands where no key can be",
-        "quote a value that holds \": \"; check the indentation, and the line above for its colon"};
+    return {"a colon stands where no key can be",
+            "quote a value that holds \": \"; check the indentation, and the line above for its colon"};
   }
   if (message == "end of map not found" || message == "end of sequence not found") {
     return {"this does not continue the lines above",
@@ -415,15 +388,12 @@ bool repair_tab(SourceText& source, const Location& place) {
   throw ConfigError(source.file() + kTabMessage, kTabHint, source.at_offset(start + tab));
 }
 
-[[noreturn]] void rethrow(const YAML::Exception& error,
-                          const SourceText& source,
-                          const Location& open) {
+[[noreturn]] void rethrow(const YAML::Exception& error, const SourceText& source, const Location& open) {
   if (error.msg.find("flow not found") != std::string::npos && open.known()) {
     throw ConfigError(source.file() + ": the bracket opened here is not closed", {}, open);
   }
   SyntaxFault fault = describe(error.msg);
-  throw ConfigError(source.file() + ": not valid YAML: " + fault.message,
-                    fault.hint,
+  throw ConfigError(source.file() + ": not valid YAML: " + fault.message, fault.hint,
                     source.at_offset(offset_of(error.mark)));
 }
 

@@ -9,15 +9,9 @@
 namespace stc::host {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_digit_or_underscore(char c) {
-  return is_digit(c) || c == '_';
-}
-bool is_hex(char c) {
-  return is_digit_or_underscore(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit_or_underscore(char c) { return is_digit(c) || c == '_'; }
+bool is_hex(char c) { return is_digit_or_underscore(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 /// Reads a word from left to right.
 class Cursor {
@@ -52,10 +46,8 @@ bool is_one_of(std::string_view text, const std::array<std::string_view, N>& wor
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-constexpr std::array<std::string_view, 9> kTrueWords{
-    "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"};
-constexpr std::array<std::string_view, 9> kFalseWords{
-    "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"};
+constexpr std::array<std::string_view, 9> kTrueWords{"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"};
+constexpr std::array<std::string_view, 9> kFalseWords{"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"};
 constexpr std::array<std::string_view, 5> kNullWords{"", "~", "null", "Null", "NULL"};
 constexpr std::array<std::string_view, 3> kInfinityWords{".inf", ".Inf", ".INF"};
 constexpr std::array<std::string_view, 3> kNanWords{".nan", ".NaN", ".NAN"};
@@ -150,9 +142,7 @@ std::optional<std::string> ambiguity(std::string_view text) {
   return std::nullopt;
 }
 
-bool parse_bool(std::string_view text) {
-  return is_one_of(text, kTrueWords);
-}
+bool parse_bool(std::string_view text) { return is_one_of(text, kTrueWords); }
 
 std::optional<Value> parse_integer(std::string_view text) {
   bool negative = !text.empty() && text.front() == '-';
@@ -163,8 +153,7 @@ std::optional<Value> parse_integer(std::string_view text) {
     digits.erase(0, 2);
   }
   uint64_t magnitude = 0;
-  auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   constexpr uint64_t kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   if (negative) {

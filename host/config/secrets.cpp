@@ -11,9 +11,7 @@ namespace {
 constexpr const char* kRedacted = "<redacted>";
 constexpr size_t kSlips = 2;  // letters by which a mistyped key may differ
 
-bool is_secret(const HostKey& key) {
-  return (key.param.flags & STC_PARAM_SECRET) != 0;
-}
+bool is_secret(const HostKey& key) { return (key.param.flags & STC_PARAM_SECRET) != 0; }
 
 bool is_distributed(std::string_view section) {
   return section == "distributed" || section == "hub" || section == "diloco";
@@ -47,9 +45,7 @@ bool may_hold_secret(std::string_view path) {
   });
 }
 
-std::string show_at(std::string_view path, const Node& node) {
-  return may_hold_secret(path) ? kRedacted : show(node);
-}
+std::string show_at(std::string_view path, const Node& node) { return may_hold_secret(path) ? kRedacted : show(node); }
 
 std::string shown_key(std::string_view section, std::string_view key, bool has_value) {
   if (!is_distributed(section)) return std::string(key);

@@ -110,9 +110,7 @@ CheckpointSettings checkpoint_settings(const Reader& read, const Value& resume) 
   checkpoint.keep_last = read.maybe<int64_t>("checkpoint.keep_last");
   checkpoint.keep_every = read.maybe<int64_t>("checkpoint.keep_every");
   using Resume = CheckpointSettings::Resume;
-  checkpoint.resume = resume.is_string()   ? Resume::kAuto
-                      : resume.get<bool>() ? Resume::kYes
-                                           : Resume::kNo;
+  checkpoint.resume = resume.is_string() ? Resume::kAuto : resume.get<bool>() ? Resume::kYes : Resume::kNo;
   return checkpoint;
 }
 

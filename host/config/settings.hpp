@@ -26,7 +26,7 @@ struct RunSettings {
 };
 
 struct DataSettings {
-  std::string plugin;  // chosen by the precedence of sources: text, synthetic, tokens, or data.name
+  std::string plugin;     // chosen by the precedence of sources: text, synthetic, tokens, or data.name
   std::string tokenizer;  // byte
   int64_t block_size = 0;
   int64_t vocab_size = 0;  // of the model
@@ -99,7 +99,7 @@ struct EarlyStopSettings {
 };
 
 struct EvaluationSettings {
-  std::optional<int64_t> every_steps;  // nullopt: at the end of the run only
+  std::optional<int64_t> every_steps;   // nullopt: at the end of the run only
   std::vector<ValidationSetting> sets;  // in the order of the file
   std::optional<EarlyStopSettings> early_stop;
   std::vector<std::string> sample_prompts;
@@ -108,7 +108,7 @@ struct EvaluationSettings {
 
 struct SinkSettings {
   std::string name;
-  Value section;  // the sink's own keys, checked
+  Value section;     // the sink's own keys, checked
   std::string path;  // for messages: "logging.sinks[1]", "logging.json_file"
 };
 

@@ -14,13 +14,9 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
 
-unsigned char byte_at(std::string_view text, size_t i) {
-  return static_cast<unsigned char>(text[i]);
-}
+unsigned char byte_at(std::string_view text, size_t i) { return static_cast<unsigned char>(text[i]); }
 
-bool is_continuation(unsigned char c) {
-  return (c & 0xC0) == 0x80;
-}
+bool is_continuation(unsigned char c) { return (c & 0xC0) == 0x80; }
 
 std::string hex(unsigned char c) {
   char text[8];
@@ -36,8 +32,7 @@ SourceText::SourceText(std::string text, std::string file, Format format)
   if (text_.starts_with(kUtf8Mark)) {
     if (format == Format::kJson) {
       throw ConfigError(file_ + ": starts with a byte-order mark, expected plain UTF-8",
-                        "save the file without a byte-order mark",
-                        {file_, 1, 1});
+                        "save the file without a byte-order mark", {file_, 1, 1});
     }
     text_.erase(0, kUtf8Mark.size());
   }
@@ -61,9 +56,7 @@ void SourceText::refuse_wide_encodings() const {
     if (little || big) found = "UTF-16";
   }
   if (!found) return;
-  throw ConfigError(file_ + ": looks like " + found + ", expected UTF-8",
-                    "save the file as UTF-8",
-                    {file_, 1, 1});
+  throw ConfigError(file_ + ": looks like " + found + ", expected UTF-8", "save the file as UTF-8", {file_, 1, 1});
 }
 
 void SourceText::normalise_line_ends() {
@@ -84,8 +77,7 @@ void SourceText::check_characters(Format format) const {
     size_t length = utf8_length(text_, i);
     unsigned char c = byte_at(text_, i);
     if (length == 0) {
-      throw ConfigError(
-          file_ + ": byte " + hex(c) + " is not UTF-8", "save the file as UTF-8", at_offset(i));
+      throw ConfigError(file_ + ": byte " + hex(c) + " is not UTF-8", "save the file as UTF-8", at_offset(i));
     }
     bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
     if (control && format == Format::kYaml) {

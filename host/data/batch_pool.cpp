@@ -9,7 +9,7 @@ namespace {
 /// Idle blocks kept of each kind; beyond it the oldest is freed.
 constexpr size_t kMaxIdle = 256;
 
-void release(void* data) { ::operator delete(data, std::align_val_t{BatchPool::kAlignment}); }
+void release(void* data) { ::operator delete (data, std::align_val_t{BatchPool::kAlignment}); }
 
 }  // namespace
 
@@ -40,7 +40,9 @@ struct BatchPool::NodeAllocator {
   T* allocate(size_t n) { return static_cast<T*>(pool->take(pool->nodes_, n * sizeof(T)).data); }
   void deallocate(T* data, size_t n) { pool->give(pool->nodes_, {data, round_up(n * sizeof(T))}); }
   template <class U>
-  bool operator==(const NodeAllocator<U>& other) const { return pool == other.pool; }
+  bool operator==(const NodeAllocator<U>& other) const {
+    return pool == other.pool;
+  }
   static uint64_t round_up(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 };
 
@@ -81,7 +83,7 @@ BatchPool::Block BatchPool::take(std::vector<Block>& from, uint64_t bytes) {
       return block;
     }
   }
-  return {::operator new(bytes, std::align_val_t{kAlignment}), bytes};
+  return {::operator new (bytes, std::align_val_t{kAlignment}), bytes};
 }
 
 void BatchPool::give(std::vector<Block>& to, Block block) {

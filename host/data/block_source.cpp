@@ -132,8 +132,8 @@ class BlockSource : public BatchSource {
     std::snprintf(place, sizeof place, ", samples %llu..%llu of pass %llu, from cursor %llu, token %llu",
                   static_cast<unsigned long long>(position_.sample + 1),
                   static_cast<unsigned long long>(position_.sample + static_cast<uint64_t>(rows)),
-                  static_cast<unsigned long long>(position_.pass + 1),
-                  static_cast<unsigned long long>(start_.cursor), static_cast<unsigned long long>(start_.skip));
+                  static_cast<unsigned long long>(position_.pass + 1), static_cast<unsigned long long>(start_.cursor),
+                  static_cast<unsigned long long>(start_.skip));
     batch.where.assign(parts_.dataset->source());
     batch.where.append(place);
   }

@@ -63,16 +63,15 @@ void Stream::get(const int64_t* indices, uint32_t n, stc_row_buffer* buffers) co
   owner_.call_content("get", [&] { return owner_.api<stc_dataset_api>().get(raw_, indices, n, buffers); });
 }
 
-void Stream::next(uint32_t n, stc_row_buffer* buffers, uint64_t* cursors, uint32_t* flags,
-                  uint32_t* num_rows, bool* end) {
+void Stream::next(uint32_t n, stc_row_buffer* buffers, uint64_t* cursors, uint32_t* flags, uint32_t* num_rows,
+                  bool* end) {
   int32_t ended = 0;
   *num_rows = 0;
-  owner_.call_content("next", [&] {
-    return owner_.api<stc_dataset_api>().next(raw_, n, buffers, cursors, flags, num_rows, &ended);
-  });
+  owner_.call_content(
+      "next", [&] { return owner_.api<stc_dataset_api>().next(raw_, n, buffers, cursors, flags, num_rows, &ended); });
   if (*num_rows > n) {
-    throw PluginError("plugin " + owner_.name() + " (dataset): next: returned " +
-                      std::to_string(*num_rows) + " rows, asked for at most " + std::to_string(n));
+    throw PluginError("plugin " + owner_.name() + " (dataset): next: returned " + std::to_string(*num_rows) +
+                      " rows, asked for at most " + std::to_string(n));
   }
   *end = ended != 0;
 }
@@ -81,8 +80,7 @@ void Stream::seek(uint64_t cursor) {
   owner_.call_content("seek", [&] { return owner_.api<stc_dataset_api>().seek(raw_, cursor); });
 }
 
-Dataset::Dataset(InstanceSpec spec)
-    : Instance(std::move(spec)), source_(source_name(plugin(), values())) {
+Dataset::Dataset(InstanceSpec spec) : Instance(std::move(spec)), source_(source_name(plugin(), values())) {
   call_content("create", [&] { return api<stc_dataset_api>().create(host(), section(), &raw_); });
   try {
     describe();

@@ -17,7 +17,7 @@ struct FieldInfo {
   int form = 0;  // STC_FIELD_*
   int dtype = 0;
   std::vector<int64_t> sizes;
-  bool ragged() const;       // a size of -1
+  bool ragged() const;         // a size of -1
   uint64_t row_bytes() const;  // of a fixed shape
 };
 
@@ -39,8 +39,7 @@ class Stream {
   /// \throws DataError with the plugin's text for bad content, PluginError, Cancelled. [any-thread]
   void get(const int64_t* indices, uint32_t n, stc_row_buffer* buffers) const;
   /// Errors as get. [one thread at a time]
-  void next(uint32_t n, stc_row_buffer* buffers, uint64_t* cursors, uint32_t* flags,
-            uint32_t* num_rows, bool* end);
+  void next(uint32_t n, stc_row_buffer* buffers, uint64_t* cursors, uint32_t* flags, uint32_t* num_rows, bool* end);
   void seek(uint64_t cursor);
 
  private:

@@ -29,9 +29,9 @@ struct BatchField {
 struct Batch {
   std::vector<BatchField> fields;  // input_ids, labels (int64), attention_mask (bool, only where padded), ...
   int64_t rows = 0;
-  int64_t tokens = 0;        // numel of input_ids, or the mask's sum when there is a mask
-  int64_t valid_labels = -1; // labels other than -100; -1: no labels field
-  std::string where;         // for errors: "tiny.txt, samples 9..12 of pass 2, from cursor 0, token 264"
+  int64_t tokens = 0;         // numel of input_ids, or the mask's sum when there is a mask
+  int64_t valid_labels = -1;  // labels other than -100; -1: no labels field
+  std::string where;          // for errors: "tiny.txt, samples 9..12 of pass 2, from cursor 0, token 264"
   const BatchField* find(const std::string& name) const;
 };
 
@@ -40,12 +40,12 @@ struct Batch {
 /// Indexed data: pass and sample say it all. Streams add the row to restart at. Blocks do not overlap
 /// and batches end with a block, so no tokens are carried from one batch to the next.
 struct LoaderPosition {
-  uint64_t pass = 0;           // completed passes
-  uint64_t sample = 0;         // samples consumed in this pass
+  uint64_t pass = 0;    // completed passes
+  uint64_t sample = 0;  // samples consumed in this pass
   uint64_t samples_total = 0;
-  uint64_t cursor = 0;         // streams: the dataset's cursor of the row to restart at
-  uint64_t skip = 0;           // streams: tokens (of text and ids) or rows from there already used
-  std::string carry_text;      // streams: text before that row, read but not yet tokenized
+  uint64_t cursor = 0;     // streams: the dataset's cursor of the row to restart at
+  uint64_t skip = 0;       // streams: tokens (of text and ids) or rows from there already used
+  std::string carry_text;  // streams: text before that row, read but not yet tokenized
   bool operator==(const LoaderPosition&) const = default;
 };
 /// carry_text is written as hexadecimal digits: it may end inside a character.

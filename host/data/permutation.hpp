@@ -30,8 +30,7 @@ class KeyedPermutation {
 /// Row of a pass's i-th sample: the identity, or the permutation keyed by seed and pass.
 class PassOrder {
  public:
-  PassOrder(uint64_t num_rows, bool shuffle, uint64_t seed)
-      : num_rows_(num_rows), shuffle_(shuffle), seed_(seed) {}
+  PassOrder(uint64_t num_rows, bool shuffle, uint64_t seed) : num_rows_(num_rows), shuffle_(shuffle), seed_(seed) {}
   uint64_t num_rows() const { return num_rows_; }
   /// Writes the rows of samples [first, first + n) of a pass.
   void rows(uint64_t pass, uint64_t first, uint64_t n, int64_t* out) const;

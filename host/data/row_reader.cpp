@@ -4,15 +4,15 @@
 #include <utility>
 
 #include "host/errors/error.hpp"
-#include "stc/core/dtype.hpp"
 #include "stc/abi/core.h"
+#include "stc/core/dtype.hpp"
 
 namespace stc::host {
 namespace {
 
 /// View of row i; offsets count elements.
-std::string_view row_bytes(const Dataset& dataset, const std::vector<char>& data, const uint64_t* offsets,
-                           uint32_t i, uint64_t element_bytes) {
+std::string_view row_bytes(const Dataset& dataset, const std::vector<char>& data, const uint64_t* offsets, uint32_t i,
+                           uint64_t element_bytes) {
   if (offsets[i] > offsets[i + 1] || offsets[i + 1] * element_bytes > data.size()) {
     throw PluginError("plugin " + dataset.name() + " (dataset): row offsets " + std::to_string(offsets[i]) + ".." +
                       std::to_string(offsets[i + 1]) + " leave the buffer of " + std::to_string(data.size()) +

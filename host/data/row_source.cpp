@@ -11,9 +11,7 @@ namespace {
 
 constexpr int64_t kIgnored = -100;
 
-bool is_integer(int dtype) {
-  return dtype == STC_DTYPE_INT64 || dtype == STC_DTYPE_INT32 || dtype == STC_DTYPE_UINT16;
-}
+bool is_integer(int dtype) { return dtype == STC_DTYPE_INT64 || dtype == STC_DTYPE_INT32 || dtype == STC_DTYPE_UINT16; }
 
 /// Calls fn(i, value) for each element of an integer field.
 template <class Fn>
@@ -75,10 +73,9 @@ class RowCollator {
       batch.fields[f].bytes = rows * parts_.dataset->fields()[f].row_bytes();
     }
     char place[128];
-    std::snprintf(place, sizeof place, ", samples %llu..%llu of pass %llu",
-                  static_cast<unsigned long long>(start.sample + 1),
-                  static_cast<unsigned long long>(start.sample + rows),
-                  static_cast<unsigned long long>(start.pass + 1));
+    std::snprintf(
+        place, sizeof place, ", samples %llu..%llu of pass %llu", static_cast<unsigned long long>(start.sample + 1),
+        static_cast<unsigned long long>(start.sample + rows), static_cast<unsigned long long>(start.pass + 1));
     batch.where.assign(parts_.dataset->source());
     batch.where.append(place);
     batch.rows = static_cast<int64_t>(rows);

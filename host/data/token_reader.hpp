@@ -35,7 +35,10 @@ class TokenReader {
   bool fill(uint64_t wanted);
   const int32_t* ids() const { return ids_.data() + begin_; }
   uint64_t available() const { return ids_.size() - begin_; }
-  void consume(uint64_t n) { begin_ += n; head_ += n; }
+  void consume(uint64_t n) {
+    begin_ += n;
+    head_ += n;
+  }
   /// True when nothing is known to follow the ids that are there.
   bool exhausted() const { return ended_ || (text_.empty() && rows_->exhausted()); }
   /// Place of the first id, or of the end.
@@ -62,12 +65,12 @@ class TokenReader {
   int dtype_;
   std::vector<int32_t> ids_;  // pending from begin_ on
   uint64_t begin_ = 0;
-  uint64_t head_ = 0;         // tokens consumed since seek, the skipped ones included
+  uint64_t head_ = 0;  // tokens consumed since seek, the skipped ones included
   uint64_t to_skip_ = 0;
   bool ended_ = false;
-  std::string text_;          // read but not yet encoded
-  TokenPlace origin_;         // of seek
-  std::vector<Unit> units_;   // those that pending ids come from, oldest first
+  std::string text_;         // read but not yet encoded
+  TokenPlace origin_;        // of seek
+  std::vector<Unit> units_;  // those that pending ids come from, oldest first
 };
 
 }  // namespace stc::host

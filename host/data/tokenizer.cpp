@@ -17,8 +17,7 @@ Value declared_keys(const LoadedPlugin& plugin, const Value& section) {
 
 }  // namespace
 
-Tokenizer::Tokenizer(InstanceSpec spec)
-    : Instance(std::move(spec)), keys_(declared_keys(plugin(), values())) {
+Tokenizer::Tokenizer(InstanceSpec spec) : Instance(std::move(spec)), keys_(declared_keys(plugin(), values())) {
   call("create", [&] { return api<stc_tokenizer_api>().create(host(), Instance::section(), &raw_); });
 }
 
@@ -36,9 +35,7 @@ void Tokenizer::encode(std::string_view text, std::vector<int32_t>& out) const {
   for (;;) {
     uint64_t count = 0;
     out.resize(before + room);
-    call("encode", [&] {
-      return table.encode(raw_, text.data(), text.size(), out.data() + before, room, &count);
-    });
+    call("encode", [&] { return table.encode(raw_, text.data(), text.size(), out.data() + before, room, &count); });
     out.resize(before + std::min(count, room));
     if (count <= room) return;
     room = count;
@@ -66,9 +63,8 @@ uint64_t Tokenizer::size() const {
 bool Tokenizer::has_safe_cut() const { return api<stc_tokenizer_api>().safe_cut != nullptr; }
 
 uint64_t Tokenizer::safe_cut(std::string_view text) const {
-  const uint64_t cut = call("safe_cut", [&] {
-    return api<stc_tokenizer_api>().safe_cut(raw_, text.data(), text.size());
-  });
+  const uint64_t cut =
+      call("safe_cut", [&] { return api<stc_tokenizer_api>().safe_cut(raw_, text.data(), text.size()); });
   return std::min<uint64_t>(cut, text.size());
 }
 

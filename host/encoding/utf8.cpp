@@ -3,9 +3,7 @@
 namespace stc::host {
 namespace {
 
-unsigned char byte_at(std::string_view text, size_t i) {
-  return static_cast<unsigned char>(text[i]);
-}
+unsigned char byte_at(std::string_view text, size_t i) { return static_cast<unsigned char>(text[i]); }
 
 }  // namespace
 

@@ -19,10 +19,10 @@ struct Location {
 /// Exit codes of the program (docs/reference/exit-codes.md).
 enum ExitCode : int {
   kExitDone = 0,
-  kExitError = 2,        // a handled error; nothing was overwritten
-  kExitSaveFailed = 4,   // training finished, but its last checkpoint could not be written
-  kExitSigint = 130,     // stopped by SIGINT after finishing the step and saving
-  kExitSigterm = 143,    // the same by SIGTERM
+  kExitError = 2,       // a handled error; nothing was overwritten
+  kExitSaveFailed = 4,  // training finished, but its last checkpoint could not be written
+  kExitSigint = 130,    // stopped by SIGINT after finishing the step and saving
+  kExitSigterm = 143,   // the same by SIGTERM
 };
 
 /// Base of all handled errors. The message reads `<subject>: <found>, <allowed>`; the hint says what
@@ -40,13 +40,27 @@ class Error : public std::runtime_error {
   Location at_;
 };
 
-class ConfigError : public Error { using Error::Error; };
-class PluginError : public Error { using Error::Error; };
-class DataError : public Error { using Error::Error; };
-class ShapeError : public Error { using Error::Error; };
-class CheckpointError : public Error { using Error::Error; };
-class TrainError : public Error { using Error::Error; };
+class ConfigError : public Error {
+  using Error::Error;
+};
+class PluginError : public Error {
+  using Error::Error;
+};
+class DataError : public Error {
+  using Error::Error;
+};
+class ShapeError : public Error {
+  using Error::Error;
+};
+class CheckpointError : public Error {
+  using Error::Error;
+};
+class TrainError : public Error {
+  using Error::Error;
+};
 /// The run is ending (signal); not a fault.
-class Cancelled : public Error { using Error::Error; };
+class Cancelled : public Error {
+  using Error::Error;
+};
 
 }  // namespace stc::host

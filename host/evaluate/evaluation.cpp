@@ -13,8 +13,7 @@ namespace stc::host {
 namespace {
 
 /// Mean loss of a batch: a 0-d tensor on the device.
-at::Tensor batch_loss(const EvaluationParts& parts,
-                      const std::shared_ptr<const Batch>& batch,
+at::Tensor batch_loss(const EvaluationParts& parts, const std::shared_ptr<const Batch>& batch,
                       const at::Device& device) {
   const DeviceBatch moved = to_device(batch, device);
   stc_pass_info info{};
@@ -27,9 +26,7 @@ at::Tensor batch_loss(const EvaluationParts& parts,
 
 }  // namespace
 
-double Score::perplexity() const {
-  return std::exp(loss);
-}
+double Score::perplexity() const { return std::exp(loss); }
 
 std::optional<double> Score::bits_per_byte() const {
   if (!bytes || *bytes == 0) return std::nullopt;

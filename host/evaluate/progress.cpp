@@ -40,9 +40,7 @@ void Progress::count(double loss, bool finite) {
   }
 }
 
-bool Progress::stopped() const {
-  return early_stop_ && misses_ >= early_stop_->patience;
-}
+bool Progress::stopped() const { return early_stop_ && misses_ >= early_stop_->patience; }
 
 Value Progress::state() const {
   return {{"best_step", or_null(best_step_)},

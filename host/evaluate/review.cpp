@@ -22,25 +22,19 @@ uint64_t sample_seed(uint64_t run_seed, uint64_t step, uint64_t prompt) {
 
 }  // namespace
 
-EvaluationReview::EvaluationReview(ReviewParts parts,
-                                   std::vector<std::unique_ptr<ValidationSet>> sets)
-    : parts_(std::move(parts)),
-      sets_(std::move(sets)),
-      progress_(parts_.settings->evaluation.early_stop) {
+EvaluationReview::EvaluationReview(ReviewParts parts, std::vector<std::unique_ptr<ValidationSet>> sets)
+    : parts_(std::move(parts)), sets_(std::move(sets)), progress_(parts_.settings->evaluation.early_stop) {
   const std::vector<std::string>& prompts = parts_.settings->evaluation.sample_prompts;
   for (size_t i = 0; i < prompts.size(); ++i) {
     const std::string key = "logging.sample_prompts[" + std::to_string(i) + "]";
     if (parts_.tokenizer == nullptr) {
-      throw ConfigError(key + ": dataset " + parts_.settings->data.plugin +
-                            " has no text, so there is no tokenizer",
-                        "remove logging.sample_prompts, or train on text",
-                        parts_.prompts_at);
+      throw ConfigError(key + ": dataset " + parts_.settings->data.plugin + " has no text, so there is no tokenizer",
+                        "remove logging.sample_prompts, or train on text", parts_.prompts_at);
     }
     prompts_.emplace_back();
     parts_.tokenizer->encode(prompts[i], prompts_.back());
     if (prompts_.back().empty()) {
-      throw ConfigError(key + ": got \"" + prompts[i] + "\", expected at least one token of text",
-                        {},
+      throw ConfigError(key + ": got \"" + prompts[i] + "\", expected at least one token of text", {},
                         parts_.prompts_at);
     }
   }
@@ -51,9 +45,7 @@ bool EvaluationReview::due(uint64_t step) const {
   return every && step % static_cast<uint64_t>(*every) == 0;
 }
 
-bool EvaluationReview::owes(uint64_t step) const {
-  return due(step) && evaluated_step_ != step;
-}
+bool EvaluationReview::owes(uint64_t step) const { return due(step) && evaluated_step_ != step; }
 
 StepReview::Outcome EvaluationReview::after_step(uint64_t step, bool last) {
   Outcome outcome;
@@ -90,9 +82,7 @@ bool EvaluationReview::look(uint64_t step, std::optional<double>& watched) {
   return whole;
 }
 
-bool EvaluationReview::evaluate_sets(uint64_t step,
-                                     const char* weights,
-                                     std::optional<double>& watched) {
+bool EvaluationReview::evaluate_sets(uint64_t step, const char* weights, std::optional<double>& watched) {
   watched.reset();
   for (const auto& set : sets_) {
     const double begin_s = parts_.events->elapsed_s();
@@ -105,17 +95,13 @@ bool EvaluationReview::evaluate_sets(uint64_t step,
       return false;
     } catch (const DataError& error) {  // the text was there when the run began
       log_line(STC_LOG_WARNING,
-               "evaluation of " + set->name() + " at step " + std::to_string(step) +
-                   " is left out: " + error.what());
+               "evaluation of " + set->name() + " at step " + std::to_string(step) + " is left out: " + error.what());
     }
   }
   return true;
 }
 
-void EvaluationReview::emit_score(uint64_t step,
-                                  const std::string& set,
-                                  const char* weights,
-                                  const Score& score,
+void EvaluationReview::emit_score(uint64_t step, const std::string& set, const char* weights, const Score& score,
                                   double seconds) {
   Event event("eval");
   event.add("step", static_cast<int64_t>(step))
@@ -147,8 +133,7 @@ bool EvaluationReview::draw_samples(uint64_t step) {
     } catch (const Cancelled&) {
       return false;
     } catch (const TrainError& error) {  // a model without logits: not worth the end of a run
-      log_line(STC_LOG_WARNING,
-               std::string("logging.sample_prompts: no more samples: ") + error.what());
+      log_line(STC_LOG_WARNING, std::string("logging.sample_prompts: no more samples: ") + error.what());
       prompts_.clear();
       return true;
     }
@@ -162,8 +147,7 @@ bool EvaluationReview::draw_samples(uint64_t step) {
 }
 
 Value EvaluationReview::state() const {
-  return {{"step", evaluated_step_ ? Value(*evaluated_step_) : Value()},
-          {"progress", progress_.state()}};
+  return {{"step", evaluated_step_ ? Value(*evaluated_step_) : Value()}, {"progress", progress_.state()}};
 }
 
 void EvaluationReview::restore(const Value& state) {

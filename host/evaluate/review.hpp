@@ -51,11 +51,7 @@ class EvaluationReview : public StepReview {
   bool look(uint64_t step, std::optional<double>& watched);
   bool evaluate_sets(uint64_t step, const char* weights, std::optional<double>& watched);
   bool draw_samples(uint64_t step);
-  void emit_score(uint64_t step,
-                  const std::string& set,
-                  const char* weights,
-                  const Score& score,
-                  double seconds);
+  void emit_score(uint64_t step, const std::string& set, const char* weights, const Score& score, double seconds);
 
   ReviewParts parts_;
   std::vector<std::unique_ptr<ValidationSet>> sets_;

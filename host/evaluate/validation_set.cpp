@@ -18,25 +18,17 @@ DataSettings in_order(DataSettings data) {
 
 bool has_text(const Dataset& dataset) {
   const auto& fields = dataset.fields();
-  return std::any_of(fields.begin(), fields.end(), [](const FieldInfo& field) {
-    return field.form == STC_FIELD_UTF8;
-  });
+  return std::any_of(fields.begin(), fields.end(), [](const FieldInfo& field) { return field.form == STC_FIELD_UTF8; });
 }
 
 }  // namespace
 
-ValidationSet::ValidationSet(std::string name,
-                             std::unique_ptr<Dataset> dataset,
-                             Tokenizer* tokenizer,
-                             const DataSettings& data,
-                             std::function<bool()> cancelled)
+ValidationSet::ValidationSet(std::string name, std::unique_ptr<Dataset> dataset, Tokenizer* tokenizer,
+                             const DataSettings& data, std::function<bool()> cancelled)
     : name_(std::move(name)),
       dataset_(std::move(dataset)),
       tokenizer_(has_text(*dataset_) ? tokenizer : nullptr),
-      loader_(std::make_unique<Loader>(*dataset_,
-                                       tokenizer,
-                                       in_order(data),
-                                       dataset_->splits().front().name,
+      loader_(std::make_unique<Loader>(*dataset_, tokenizer, in_order(data), dataset_->splits().front().name,
                                        std::move(cancelled))) {
   loader_->next();  // one that holds no sample is refused here
   rewind();
@@ -66,8 +58,7 @@ std::optional<uint64_t> ValidationSet::text_bytes(const Batch& batch) const {
   const int64_t row = count / batch.rows;
   uint64_t bytes = 0;
   std::vector<int32_t> ids;
-  for (int64_t begin = 0; begin < count;
-       begin += row) {  // a row is a piece of text, rows are not joined
+  for (int64_t begin = 0; begin < count; begin += row) {  // a row is a piece of text, rows are not joined
     ids.clear();
     for (int64_t i = begin; i < begin + row; ++i) {
       if (values[i] != kIgnored) ids.push_back(static_cast<int32_t>(values[i]));

@@ -20,10 +20,7 @@ class ValidationSet {
   /// \param tokenizer outlives the set; null when the dataset has no text.
   /// \param cancelled as Loader's: a read that waits comes back with Cancelled.
   /// \throws DataError when the set does not hold one sample.
-  ValidationSet(std::string name,
-                std::unique_ptr<Dataset> dataset,
-                Tokenizer* tokenizer,
-                const DataSettings& data,
+  ValidationSet(std::string name, std::unique_ptr<Dataset> dataset, Tokenizer* tokenizer, const DataSettings& data,
                 std::function<bool()> cancelled);
   const std::string& name() const { return name_; }
   /// Back to the first batch.

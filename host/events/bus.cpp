@@ -21,9 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxQueued = 10000;
 
-double unix_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 struct Record {
   Event event;
@@ -183,9 +181,7 @@ void EventBus::flush() {
   const uint64_t ticket = impl_->slot->flush_requested.fetch_add(1) + 1;
   impl_->slot->wake();
   std::unique_lock<std::mutex> lock(impl_->mutex);
-  impl_->changed.wait(lock, [&] {
-    return impl_->slot->flush_done.load() >= ticket || !impl_->slot->running.load();
-  });
+  impl_->changed.wait(lock, [&] { return impl_->slot->flush_done.load() >= ticket || !impl_->slot->running.load(); });
 }
 
 void EventBus::close() {

@@ -20,12 +20,8 @@ FieldValue from_value(const stc_value& value) {
 struct ToValue {
   stc_value operator()(std::monostate) const { return {STC_VALUE_NULL, 0, {0, 0}}; }
   stc_value operator()(bool flag) const { return {STC_VALUE_BOOL, 0, {flag ? 1u : 0u, 0}}; }
-  stc_value operator()(int64_t number) const {
-    return {STC_VALUE_INT, 0, {static_cast<uint64_t>(number), 0}};
-  }
-  stc_value operator()(double number) const {
-    return {STC_VALUE_FLOAT, 0, {std::bit_cast<uint64_t>(number), 0}};
-  }
+  stc_value operator()(int64_t number) const { return {STC_VALUE_INT, 0, {static_cast<uint64_t>(number), 0}}; }
+  stc_value operator()(double number) const { return {STC_VALUE_FLOAT, 0, {std::bit_cast<uint64_t>(number), 0}}; }
   stc_value operator()(const std::string& text) const {
     return {STC_VALUE_STRING, 0, {reinterpret_cast<uintptr_t>(text.c_str()), text.size()}};
   }

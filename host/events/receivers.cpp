@@ -26,14 +26,11 @@ constexpr double kRedrawSeconds = 0.1;
 // The level in the words of the configuration: INFO, WARNING.
 class LevelFlag final : public spdlog::custom_flag_formatter {
  public:
-  void format(const spdlog::details::log_msg& message, const std::tm&,
-              spdlog::memory_buf_t& out) override {
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
     const std::string_view word = word_of(message.level);
     out.append(word.data(), word.data() + word.size());
   }
-  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
-    return std::make_unique<LevelFlag>();
-  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<LevelFlag>(); }
 
  private:
   static std::string_view word_of(spdlog::level::level_enum level) {
@@ -90,8 +87,7 @@ std::shared_ptr<spdlog::logger> make_logger(spdlog::sink_ptr sink, spdlog::level
 // Until a run sets up its log, lines go to standard error, so that standard output holds results only.
 std::shared_ptr<spdlog::logger> current_logger() {
   static const bool prepared = [] {
-    spdlog::set_default_logger(make_logger(std::make_shared<ConsoleSink>(stderr, false),
-                                           spdlog::level::info));
+    spdlog::set_default_logger(make_logger(std::make_shared<ConsoleSink>(stderr, false), spdlog::level::info));
     return true;
   }();
   (void)prepared;
@@ -139,8 +135,7 @@ std::string progress_text(const Event& event, int64_t target) {
 
 class TextLog final : public EventReceiver {
  public:
-  TextLog(std::shared_ptr<spdlog::logger> logger, std::shared_ptr<ConsoleSink> console,
-          int64_t target_step)
+  TextLog(std::shared_ptr<spdlog::logger> logger, std::shared_ptr<ConsoleSink> console, int64_t target_step)
       : logger_(std::move(logger)), console_(std::move(console)), target_step_(target_step) {}
 
   std::string name() const override { return "text log"; }

@@ -13,8 +13,8 @@ namespace {
 
 std::string format_general(double value, int digits) {
   std::array<char, 64> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                 std::chars_format::general, digits);
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general, digits);
   return {buffer.data(), end.ptr};
 }
 

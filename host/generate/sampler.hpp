@@ -15,8 +15,8 @@ struct SamplerOptions {
   double temperature = 1.0;  // 0: the most likely token
   int64_t top_k = 0;         // 0: all
   uint64_t seed = 0;
-  int64_t block_size = 0;    // the longest prefix the model reads
-  uint64_t vocabulary = 0;   // ids from here on are not drawn: the tokenizer has none; 0: no limit
+  int64_t block_size = 0;   // the longest prefix the model reads
+  uint64_t vocabulary = 0;  // ids from here on are not drawn: the tokenizer has none; 0: no limit
 };
 
 /// Extends `ids` by max_tokens tokens and hands each to `on_token`. Uses the model's cache when it has

@@ -12,8 +12,7 @@ std::string who(const LoadedPlugin& plugin) {
 }  // namespace
 
 Instance::Instance(InstanceSpec spec)
-    : spec_(std::move(spec)),
-      services_(std::make_unique<Services>(spec_.plugin->declaration.name, spec_.context)) {}
+    : spec_(std::move(spec)), services_(std::make_unique<Services>(spec_.plugin->declaration.name, spec_.context)) {}
 
 Instance::~Instance() = default;
 
@@ -23,16 +22,11 @@ void Instance::check(stc_error* error, const char* slot) const {
   const std::string message = text.message.empty() ? error_code_name(text.code) : text.message;
   switch (text.code) {
     case STC_ERROR_INVALID_CONFIG: {
-      const std::string path =
-          text.key.empty() ? spec_.section_name : spec_.section_name + "." + text.key;
-      throw ConfigError(path + ": " + message,
-                        {},
-                        spec_.config != nullptr ? spec_.config->where(path) : Location{});
+      const std::string path = text.key.empty() ? spec_.section_name : spec_.section_name + "." + text.key;
+      throw ConfigError(path + ": " + message, {}, spec_.config != nullptr ? spec_.config->where(path) : Location{});
     }
-    case STC_ERROR_CANCELLED:
-      throw Cancelled(who(*spec_.plugin) + ": " + slot + ": " + message);
-    default:
-      throw PluginError(who(*spec_.plugin) + ": " + slot + ": " + message);
+    case STC_ERROR_CANCELLED: throw Cancelled(who(*spec_.plugin) + ": " + slot + ": " + message);
+    default: throw PluginError(who(*spec_.plugin) + ": " + slot + ": " + message);
   }
 }
 

@@ -26,15 +26,9 @@ KindTable dataset_table() {
   return {STC_KIND_DATASET,
           STC_SIZE_TO_END(T, state_load),
           sizeof(T),
-          {STC_SLOT(T, create, kRequired),
-           STC_SLOT(T, destroy, kRequired),
-           STC_SLOT(T, describe, kRequired),
-           STC_SLOT(T, open, kRequired),
-           STC_SLOT(T, close, kRequired),
-           STC_SLOT(T, get, kOptional),
-           STC_SLOT(T, next, kOptional),
-           STC_SLOT(T, seek, kOptional),
-           STC_SLOT(T, state_save, kOptional),
+          {STC_SLOT(T, create, kRequired), STC_SLOT(T, destroy, kRequired), STC_SLOT(T, describe, kRequired),
+           STC_SLOT(T, open, kRequired), STC_SLOT(T, close, kRequired), STC_SLOT(T, get, kOptional),
+           STC_SLOT(T, next, kOptional), STC_SLOT(T, seek, kOptional), STC_SLOT(T, state_save, kOptional),
            STC_SLOT(T, state_load, kOptional)},
           {{nullptr, "get", "next"}, {"next", "seek", nullptr}}};
 }
@@ -44,14 +38,9 @@ KindTable tokenizer_table() {
   return {STC_KIND_TOKENIZER,
           STC_SIZE_TO_END(T, special_token),
           sizeof(T),
-          {STC_SLOT(T, create, kRequired),
-           STC_SLOT(T, destroy, kRequired),
-           STC_SLOT(T, encode, kRequired),
-           STC_SLOT(T, decode, kRequired),
-           STC_SLOT(T, size, kRequired),
-           STC_SLOT(T, max_token_bytes, kOptional),
-           STC_SLOT(T, safe_cut, kOptional),
-           STC_SLOT(T, special_token, kOptional)},
+          {STC_SLOT(T, create, kRequired), STC_SLOT(T, destroy, kRequired), STC_SLOT(T, encode, kRequired),
+           STC_SLOT(T, decode, kRequired), STC_SLOT(T, size, kRequired), STC_SLOT(T, max_token_bytes, kOptional),
+           STC_SLOT(T, safe_cut, kOptional), STC_SLOT(T, special_token, kOptional)},
           {}};
 }
 
@@ -61,24 +50,13 @@ KindTable model_table() {
       STC_KIND_MODEL,
       STC_SIZE_TO_END(T, state_load),
       sizeof(T),
-      {STC_SLOT(T, create, kRequired),
-       STC_SLOT(T, destroy, kRequired),
-       STC_SLOT(T, init, kOptional),
-       STC_SLOT(T, parameters, kRequired),
-       STC_SLOT(T, buffers, kOptional),
-       STC_SLOT(T, gradient, kOptional),
-       STC_SLOT(T, forward, kRequired),
-       STC_SLOT(T, loss_and_grad, kOptional),
-       STC_SLOT(T, parameters_changed, kOptional),
-       STC_SLOT(T, set_gradient_checkpointing, kOptional),
-       STC_SLOT(T, set_training, kOptional),
-       STC_SLOT(T, stages, kOptional),
-       STC_SLOT(T, dimensions, kOptional),
-       STC_SLOT(T, generate_begin, kOptional),
-       STC_SLOT(T, generate_step, kOptional),
-       STC_SLOT(T, generate_end, kOptional),
-       STC_SLOT(T, state_save, kOptional),
-       STC_SLOT(T, state_load, kOptional)},
+      {STC_SLOT(T, create, kRequired), STC_SLOT(T, destroy, kRequired), STC_SLOT(T, init, kOptional),
+       STC_SLOT(T, parameters, kRequired), STC_SLOT(T, buffers, kOptional), STC_SLOT(T, gradient, kOptional),
+       STC_SLOT(T, forward, kRequired), STC_SLOT(T, loss_and_grad, kOptional),
+       STC_SLOT(T, parameters_changed, kOptional), STC_SLOT(T, set_gradient_checkpointing, kOptional),
+       STC_SLOT(T, set_training, kOptional), STC_SLOT(T, stages, kOptional), STC_SLOT(T, dimensions, kOptional),
+       STC_SLOT(T, generate_begin, kOptional), STC_SLOT(T, generate_step, kOptional),
+       STC_SLOT(T, generate_end, kOptional), STC_SLOT(T, state_save, kOptional), STC_SLOT(T, state_load, kOptional)},
       {{"generate_begin", "generate_step", nullptr}, {"generate_begin", "generate_end", nullptr}}};
 }
 
@@ -87,15 +65,9 @@ KindTable optimizer_table() {
   return {STC_KIND_OPTIMIZER,
           STC_SIZE_TO_END(T, get_extension),
           sizeof(T),
-          {STC_SLOT(T, create, kRequired),
-           STC_SLOT(T, destroy, kRequired),
-           STC_SLOT(T, bind, kRequired),
-           STC_SLOT(T, step, kRequired),
-           STC_SLOT(T, state_save, kRequired),
-           STC_SLOT(T, state_load, kRequired),
-           STC_SLOT(T, reset, kRequired),
-           STC_SLOT(T, set_mode, kOptional),
-           STC_SLOT(T, set_group, kOptional),
+          {STC_SLOT(T, create, kRequired), STC_SLOT(T, destroy, kRequired), STC_SLOT(T, bind, kRequired),
+           STC_SLOT(T, step, kRequired), STC_SLOT(T, state_save, kRequired), STC_SLOT(T, state_load, kRequired),
+           STC_SLOT(T, reset, kRequired), STC_SLOT(T, set_mode, kOptional), STC_SLOT(T, set_group, kOptional),
            STC_SLOT(T, get_extension, kOptional)},
           {}};
 }
@@ -105,12 +77,8 @@ KindTable precision_table() {
   return {STC_KIND_PRECISION,
           STC_SIZE_TO_END(T, state_load),
           sizeof(T),
-          {STC_SLOT(T, create, kRequired),
-           STC_SLOT(T, destroy, kRequired),
-           STC_SLOT(T, resolve, kRequired),
-           STC_SLOT(T, scale, kRequired),
-           STC_SLOT(T, update, kRequired),
-           STC_SLOT(T, state_save, kOptional),
+          {STC_SLOT(T, create, kRequired), STC_SLOT(T, destroy, kRequired), STC_SLOT(T, resolve, kRequired),
+           STC_SLOT(T, scale, kRequired), STC_SLOT(T, update, kRequired), STC_SLOT(T, state_save, kOptional),
            STC_SLOT(T, state_load, kOptional)},
           {}};
 }
@@ -120,17 +88,10 @@ KindTable sync_table() {
   return {STC_KIND_SYNC,
           STC_SIZE_TO_END(T, compact),
           sizeof(T),
-          {STC_SLOT(T, create, kRequired),
-           STC_SLOT(T, destroy, kRequired),
-           STC_SLOT(T, identity, kRequired),
-           STC_SLOT(T, list, kRequired),
-           STC_SLOT(T, read, kRequired),
-           STC_SLOT(T, commit, kRequired),
-           STC_SLOT(T, poll, kRequired),
-           STC_SLOT(T, ensure, kRequired),
-           STC_SLOT(T, limits, kOptional),
-           STC_SLOT(T, cancel, kOptional),
-           STC_SLOT(T, compact, kOptional)},
+          {STC_SLOT(T, create, kRequired), STC_SLOT(T, destroy, kRequired), STC_SLOT(T, identity, kRequired),
+           STC_SLOT(T, list, kRequired), STC_SLOT(T, read, kRequired), STC_SLOT(T, commit, kRequired),
+           STC_SLOT(T, poll, kRequired), STC_SLOT(T, ensure, kRequired), STC_SLOT(T, limits, kOptional),
+           STC_SLOT(T, cancel, kOptional), STC_SLOT(T, compact, kOptional)},
           {}};
 }
 
@@ -139,15 +100,9 @@ KindTable coordinator_table() {
   return {STC_KIND_COORDINATOR,
           STC_SIZE_TO_END(T, stop),
           sizeof(T),
-          {STC_SLOT(T, create, kRequired),
-           STC_SLOT(T, destroy, kRequired),
-           STC_SLOT(T, attach, kRequired),
-           STC_SLOT(T, start, kRequired),
-           STC_SLOT(T, after_step, kRequired),
-           STC_SLOT(T, before_checkpoint, kRequired),
-           STC_SLOT(T, state_save, kRequired),
-           STC_SLOT(T, state_load, kRequired),
-           STC_SLOT(T, stop, kRequired)},
+          {STC_SLOT(T, create, kRequired), STC_SLOT(T, destroy, kRequired), STC_SLOT(T, attach, kRequired),
+           STC_SLOT(T, start, kRequired), STC_SLOT(T, after_step, kRequired), STC_SLOT(T, before_checkpoint, kRequired),
+           STC_SLOT(T, state_save, kRequired), STC_SLOT(T, state_load, kRequired), STC_SLOT(T, stop, kRequired)},
           {}};
 }
 
@@ -156,15 +111,9 @@ KindTable collective_table() {
   return {STC_KIND_COLLECTIVE,
           STC_SIZE_TO_END(T, abort),
           sizeof(T),
-          {STC_SLOT(T, create, kRequired),
-           STC_SLOT(T, destroy, kRequired),
-           STC_SLOT(T, init, kRequired),
-           STC_SLOT(T, all_reduce, kRequired),
-           STC_SLOT(T, broadcast, kRequired),
-           STC_SLOT(T, barrier, kRequired),
-           STC_SLOT(T, gather, kRequired),
-           STC_SLOT(T, wait, kRequired),
-           STC_SLOT(T, abort, kRequired)},
+          {STC_SLOT(T, create, kRequired), STC_SLOT(T, destroy, kRequired), STC_SLOT(T, init, kRequired),
+           STC_SLOT(T, all_reduce, kRequired), STC_SLOT(T, broadcast, kRequired), STC_SLOT(T, barrier, kRequired),
+           STC_SLOT(T, gather, kRequired), STC_SLOT(T, wait, kRequired), STC_SLOT(T, abort, kRequired)},
           {}};
 }
 
@@ -173,12 +122,8 @@ KindTable sink_table() {
   return {STC_KIND_SINK,
           STC_SIZE_TO_END(T, close),
           sizeof(T),
-          {STC_SLOT(T, create, kRequired),
-           STC_SLOT(T, destroy, kRequired),
-           STC_SLOT(T, open, kRequired),
-           STC_SLOT(T, event, kRequired),
-           STC_SLOT(T, flush, kRequired),
-           STC_SLOT(T, close, kRequired)},
+          {STC_SLOT(T, create, kRequired), STC_SLOT(T, destroy, kRequired), STC_SLOT(T, open, kRequired),
+           STC_SLOT(T, event, kRequired), STC_SLOT(T, flush, kRequired), STC_SLOT(T, close, kRequired)},
           {}};
 }
 
@@ -190,37 +135,25 @@ constexpr bool kStartsLikeAnInstance = offsetof(Api, create) == offsetof(Instanc
 static_assert(kStartsLikeAnInstance<stc_dataset_api> && kStartsLikeAnInstance<stc_tokenizer_api> &&
               kStartsLikeAnInstance<stc_model_api> && kStartsLikeAnInstance<stc_optimizer_api> &&
               kStartsLikeAnInstance<stc_precision_api> && kStartsLikeAnInstance<stc_sync_api> &&
-              kStartsLikeAnInstance<stc_coordinator_api> &&
-              kStartsLikeAnInstance<stc_collective_api> && kStartsLikeAnInstance<stc_sink_api>);
+              kStartsLikeAnInstance<stc_coordinator_api> && kStartsLikeAnInstance<stc_collective_api> &&
+              kStartsLikeAnInstance<stc_sink_api>);
 
 struct KindName {
   int kind;
   const char* name;
 };
 constexpr KindName kKindNames[] = {
-    {STC_KIND_DATASET, "dataset"},
-    {STC_KIND_TOKENIZER, "tokenizer"},
-    {STC_KIND_MODEL, "model"},
-    {STC_KIND_OPTIMIZER, "optimizer"},
-    {STC_KIND_PRECISION, "precision"},
-    {STC_KIND_SYNC, "sync"},
-    {STC_KIND_SINK, "sink"},
-    {STC_KIND_COORDINATOR, "coordinator"},
-    {STC_KIND_COLLECTIVE, "collective"},
+    {STC_KIND_DATASET, "dataset"},     {STC_KIND_TOKENIZER, "tokenizer"},     {STC_KIND_MODEL, "model"},
+    {STC_KIND_OPTIMIZER, "optimizer"}, {STC_KIND_PRECISION, "precision"},     {STC_KIND_SYNC, "sync"},
+    {STC_KIND_SINK, "sink"},           {STC_KIND_COORDINATOR, "coordinator"}, {STC_KIND_COLLECTIVE, "collective"},
 };
 
 }  // namespace
 
 const KindTable* kind_table(int kind) {
-  static const auto* tables = new std::vector<KindTable>{dataset_table(),
-                                                         tokenizer_table(),
-                                                         model_table(),
-                                                         optimizer_table(),
-                                                         precision_table(),
-                                                         sync_table(),
-                                                         coordinator_table(),
-                                                         collective_table(),
-                                                         sink_table()};
+  static const auto* tables = new std::vector<KindTable>{dataset_table(),     tokenizer_table(),  model_table(),
+                                                         optimizer_table(),   precision_table(),  sync_table(),
+                                                         coordinator_table(), collective_table(), sink_table()};
   for (const KindTable& table : *tables) {
     if (table.kind == kind) return &table;
   }
@@ -249,14 +182,10 @@ int kind_from_name(const std::string& word) {
 
 const char* level_name(int level) {
   switch (level) {
-    case STC_LEVEL_PLAIN:
-      return "plain";
-    case STC_LEVEL_STABLE:
-      return "stable";
-    case STC_LEVEL_EXACT:
-      return "exact";
-    default:
-      return "unknown";
+    case STC_LEVEL_PLAIN: return "plain";
+    case STC_LEVEL_STABLE: return "stable";
+    case STC_LEVEL_EXACT: return "exact";
+    default: return "unknown";
   }
 }
 

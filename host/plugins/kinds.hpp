@@ -27,9 +27,8 @@ struct SlotRule {
 
 struct KindTable {
   int kind;
-  uint32_t
-      first_size;  // STC_SIZE_TO_END of the last slot of the first version; frozen from ABI 1.0 on
-  uint32_t size;   // sizeof the host's own struct
+  uint32_t first_size;  // STC_SIZE_TO_END of the last slot of the first version; frozen from ABI 1.0 on
+  uint32_t size;        // sizeof the host's own struct
   std::vector<Slot> slots;
   std::vector<SlotRule> rules;
 };
@@ -44,9 +43,7 @@ struct InstanceSlots {
   stc_error* (*create)(const stc_host* host, const stc_config* config, void** out);
   void (*destroy)(void* self);
 };
-inline const InstanceSlots& instance_slots(const void* table) {
-  return *static_cast<const InstanceSlots*>(table);
-}
+inline const InstanceSlots& instance_slots(const void* table) { return *static_cast<const InstanceSlots*>(table); }
 
 /// The slot's pointer in a table copied by the host.
 const void* slot_pointer(const void* table, const Slot& slot);

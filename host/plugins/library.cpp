@@ -56,10 +56,9 @@ std::string loader_reason(const std::string& path) {
 /// which would stop every other thread that loads or unwinds: the process ends with the reason.
 MappedLibrary open_library(const std::string& path) {
   using boost::dll::load_mode::type;
-  constexpr auto kMode =
-      static_cast<type>(static_cast<unsigned>(boost::dll::load_mode::rtld_now) |
-                        static_cast<unsigned>(boost::dll::load_mode::rtld_local) |
-                        static_cast<unsigned>(RTLD_NODELETE));
+  constexpr auto kMode = static_cast<type>(static_cast<unsigned>(boost::dll::load_mode::rtld_now) |
+                                           static_cast<unsigned>(boost::dll::load_mode::rtld_local) |
+                                           static_cast<unsigned>(RTLD_NODELETE));
   auto library = std::make_unique<boost::dll::shared_library>();
   boost::dll::fs::error_code error;
   try {
@@ -68,8 +67,7 @@ MappedLibrary open_library(const std::string& path) {
     LoadGuard::end_by_exception();
   }
   if (error || !library->is_loaded()) {
-    refuse(path,
-           "cannot be loaded: " + loader_reason(path),
+    refuse(path, "cannot be loaded: " + loader_reason(path),
            "a library that it needs is missing, or it was built against other versions of them "
            "(ldd shows which)");
   }
@@ -82,19 +80,18 @@ stc_plugin_entry_fn find_entry(boost::dll::shared_library& library, const std::s
   if (!library.has(STC_PLUGIN_ENTRY_NAME)) {
     refuse(path, std::string("does not export ") + STC_PLUGIN_ENTRY_NAME, hint);
   }
-  const auto entry =
-      &library.get<std::remove_pointer_t<stc_plugin_entry_fn>>(STC_PLUGIN_ENTRY_NAME);
+  const auto entry = &library.get<std::remove_pointer_t<stc_plugin_entry_fn>>(STC_PLUGIN_ENTRY_NAME);
   Dl_info place{};
   const link_map* map = nullptr;
-  if (dladdr(reinterpret_cast<void*>(entry), &place) != 0 &&
-      dlinfo(library.native(), RTLD_DI_LINKMAP, &map) == 0 && place.dli_fbase != nullptr) {
+  if (dladdr(reinterpret_cast<void*>(entry), &place) != 0 && dlinfo(library.native(), RTLD_DI_LINKMAP, &map) == 0 &&
+      place.dli_fbase != nullptr) {
     Dl_info own{};
     const bool known = dladdr(map->l_ld, &own) != 0;
     if (known && own.dli_fbase != place.dli_fbase) {
-      refuse(path,
-             std::string("does not export ") + STC_PLUGIN_ENTRY_NAME + " (" + place.dli_fname +
-                 ", which it needs, does)",
-             hint);
+      refuse(
+          path,
+          std::string("does not export ") + STC_PLUGIN_ENTRY_NAME + " (" + place.dli_fname + ", which it needs, does)",
+          hint);
     }
   }
   return entry;
@@ -106,27 +103,20 @@ const stc_plugin_set* call_entry(stc_plugin_entry_fn entry, const std::string& p
   try {
     error = entry(&process_host(), &set);
   } catch (...) {
-    refuse(path,
-           "its entry function threw: " + describe_current_exception(),
-           "run `stc-host plugins check` on it");
+    refuse(path, "its entry function threw: " + describe_current_exception(), "run `stc-host plugins check` on it");
   }
   if (error != nullptr) {
     const ErrorText text = take_error(error);
-    refuse(path,
-           "its entry function failed: " +
-               (text.message.empty() ? error_code_name(text.code) : text.message),
+    refuse(path, "its entry function failed: " + (text.message.empty() ? error_code_name(text.code) : text.message),
            "the plugin itself gave this reason");
   }
   if (set == nullptr) {
-    refuse(path,
-           "its entry function returned neither plugins nor an error",
-           "set *out in " STC_PLUGIN_ENTRY_NAME);
+    refuse(path, "its entry function returned neither plugins nor an error", "set *out in " STC_PLUGIN_ENTRY_NAME);
   }
   return set;
 }
 
-std::unique_ptr<LoadedLibrary> take_plugins(boost::dll::shared_library& mapped,
-                                            const PluginNote& note) {
+std::unique_ptr<LoadedLibrary> take_plugins(boost::dll::shared_library& mapped, const PluginNote& note) {
   const stc_plugin_set* set = call_entry(find_entry(mapped, note.path), note.path);
   auto library = std::make_unique<LoadedLibrary>();
   library->path = note.path;

@@ -51,10 +51,9 @@ void put(int fd, const char* text) {
   put(fd, reason);
   put(fd, line_break);
   put(fd, "  hint: ");
-  put(fd,
-      report ? "look at its static initialisers and its entry function"
-             : "`stc-host plugins check` tries it in a process of its own; look at its static "
-               "initialisers");
+  put(fd, report ? "look at its static initialisers and its entry function"
+                 : "`stc-host plugins check` tries it in a process of its own; look at its static "
+                   "initialisers");
   put(fd, line_break);
   if (report) put(fd, "\n");
   ::_exit(kExitError);
@@ -62,16 +61,11 @@ void put(int fd, const char* text) {
 
 void on_signal(int number) {
   switch (number) {
-    case SIGABRT:
-      end_process("it called abort");
-    case SIGSEGV:
-      end_process("invalid memory access (SIGSEGV)");
-    case SIGBUS:
-      end_process("invalid memory access (SIGBUS)");
-    case SIGILL:
-      end_process("an instruction that this processor lacks (SIGILL)");
-    default:
-      end_process("an arithmetic fault (SIGFPE)");
+    case SIGABRT: end_process("it called abort");
+    case SIGSEGV: end_process("invalid memory access (SIGSEGV)");
+    case SIGBUS: end_process("invalid memory access (SIGBUS)");
+    case SIGILL: end_process("an instruction that this processor lacks (SIGILL)");
+    default: end_process("an arithmetic fault (SIGFPE)");
   }
 }
 
@@ -90,18 +84,15 @@ void on_exit_while_loading() {
 
 }  // namespace
 
-LoadGuard::LoadGuard(const std::string& library)
-    : c_locale_(std::setlocale(LC_ALL, nullptr)), cpp_locale_() {
-  static const bool registered =
-      std::atexit(on_exit_while_loading) == 0 && at_quick_exit(on_exit_while_loading) == 0;
+LoadGuard::LoadGuard(const std::string& library) : c_locale_(std::setlocale(LC_ALL, nullptr)), cpp_locale_() {
+  static const bool registered = std::atexit(on_exit_while_loading) == 0 && at_quick_exit(on_exit_while_loading) == 0;
   (void)registered;
   std::fegetenv(&floating_point_);
   std::snprintf(state.library, sizeof state.library, "%s", library.c_str());
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
-  for (size_t i = 0; i < kFatalSignals.size(); ++i)
-    sigaction(kFatalSignals[i], &action, &state.previous[i]);
+  for (size_t i = 0; i < kFatalSignals.size(); ++i) sigaction(kFatalSignals[i], &action, &state.previous[i]);
   state.previous_terminate = std::set_terminate(on_terminate);
   state.loading.store(true);
 }
@@ -114,15 +105,12 @@ void LoadGuard::end_by_exception() {
   end_process(reason);
 }
 
-void LoadGuard::report_to(int fd) {
-  state.report_fd = fd;
-}
+void LoadGuard::report_to(int fd) { state.report_fd = fd; }
 
 LoadGuard::~LoadGuard() {
   state.loading.store(false);
   std::set_terminate(state.previous_terminate);
-  for (size_t i = 0; i < kFatalSignals.size(); ++i)
-    sigaction(kFatalSignals[i], &state.previous[i], nullptr);
+  for (size_t i = 0; i < kFatalSignals.size(); ++i) sigaction(kFatalSignals[i], &state.previous[i], nullptr);
   std::fesetenv(&floating_point_);
   if (std::locale() != cpp_locale_) std::locale::global(cpp_locale_);
   if (c_locale_ != std::setlocale(LC_ALL, nullptr)) std::setlocale(LC_ALL, c_locale_.c_str());

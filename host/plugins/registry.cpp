@@ -25,15 +25,12 @@ const LoadedPlugin& only_plugin(const LoadedLibrary& library, int kind) {
   if (names.empty()) {
     std::vector<std::string> others;
     for (const auto& plugin : library.plugins) {
-      others.push_back(std::string(kind_name(plugin->declaration.kind)) + " " +
-                       plugin->declaration.name);
+      others.push_back(std::string(kind_name(plugin->declaration.kind)) + " " + plugin->declaration.name);
     }
-    throw PluginError("plugin " + library.path + ": holds no " + word + ", it holds " +
-                      join(others));
+    throw PluginError("plugin " + library.path + ": holds no " + word + ", it holds " + join(others));
   }
-  throw PluginError(
-      "plugin " + library.path + ": holds several plugins of kind " + word + ": " + join(names),
-      "name one of them and give the file by --plugin-path");
+  throw PluginError("plugin " + library.path + ": holds several plugins of kind " + word + ": " + join(names),
+                    "name one of them and give the file by --plugin-path");
 }
 
 }  // namespace
@@ -67,8 +64,7 @@ const LoadedPlugin* Registry::Impl::find(int kind, std::string_view name) {
   return nullptr;
 }
 
-Registry::Registry(std::vector<std::string> cli_paths)
-    : impl_(std::make_unique<Impl>(std::move(cli_paths))) {}
+Registry::Registry(std::vector<std::string> cli_paths) : impl_(std::make_unique<Impl>(std::move(cli_paths))) {}
 Registry::~Registry() = default;
 
 void Registry::add_search_paths(const std::vector<std::string>& paths) {
@@ -94,8 +90,7 @@ const LoadedPlugin& Registry::load(int kind, std::string_view name) {
   for (const SearchPlace& place : impl_->index.places()) {
     places.push_back(place.path + (place.exists ? "" : " (does not exist)"));
   }
-  std::string message =
-      std::string(kind_name(kind)) + " plugin " + std::string(name) + ": not found";
+  std::string message = std::string(kind_name(kind)) + " plugin " + std::string(name) + ": not found";
   message += known.empty() ? ", there is none of this kind" : ", known: " + join(known);
   const std::optional<std::string> close = nearest(name, known);
   std::string hint = close ? "nearest name is " + *close + "; " : "";

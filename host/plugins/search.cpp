@@ -71,8 +71,7 @@ std::vector<SearchPlace> LibraryIndex::places() const {
   };
   for (const std::string& path : cli_paths_) add(path, kByFlag);
   for (const std::string& path : config_paths_) add(path, kByConfig);
-  for (const std::string& path : split_path_list(std::getenv("STC_PLUGIN_PATH")))
-    add(path, "STC_PLUGIN_PATH");
+  for (const std::string& path : split_path_list(std::getenv("STC_PLUGIN_PATH"))) add(path, "STC_PLUGIN_PATH");
   add(own_plugin_folder(), "installed");
   return places;
 }
@@ -94,10 +93,9 @@ std::vector<SearchFault> LibraryIndex::faults() {
 
 void LibraryIndex::scan_file(const std::string& path, bool named_by_user) {
   std::error_code error;
-  const bool seen =
-      std::any_of(libraries_.begin(), libraries_.end(), [&](const IndexedLibrary& library) {
-        return fs::equivalent(library.path, path, error);
-      });
+  const bool seen = std::any_of(libraries_.begin(), libraries_.end(), [&](const IndexedLibrary& library) {
+    return fs::equivalent(library.path, path, error);
+  });
   if (seen) return;
   IndexedLibrary library;
   library.path = path;
@@ -107,8 +105,7 @@ void LibraryIndex::scan_file(const std::string& path, bool named_by_user) {
     check_records(*library.note);
   } catch (const Error& refusal) {
     const bool foreign = dynamic_cast<const NoNoteError*>(&refusal) != nullptr;
-    if (foreign && !named_by_user && !fs::path(path).filename().string().starts_with("stc_"))
-      return;
+    if (foreign && !named_by_user && !fs::path(path).filename().string().starts_with("stc_")) return;
     library.refusal = refusal.what();
     library.hint = refusal.hint();
   }
@@ -132,10 +129,9 @@ void LibraryIndex::scan() {
   for (const IndexedLibrary& library : libraries_) {
     if (!library.usable()) continue;
     for (const NotePlugin& record : library.note->plugins) {
-      const auto first =
-          std::find_if(plugins_.begin(), plugins_.end(), [&](const IndexedPlugin& plugin) {
-            return plugin.record->kind == record.kind && plugin.record->name == record.name;
-          });
+      const auto first = std::find_if(plugins_.begin(), plugins_.end(), [&](const IndexedPlugin& plugin) {
+        return plugin.record->kind == record.kind && plugin.record->name == record.name;
+      });
       plugins_.push_back({&library, &record, first != plugins_.end() ? first->library : nullptr});
     }
   }
@@ -161,8 +157,7 @@ const IndexedPlugin* LibraryIndex::find(int kind, std::string_view name) {
 
 const IndexedLibrary* LibraryIndex::find_refused(int kind, std::string_view name) {
   scan();
-  const std::string file_name =
-      "stc_" + std::string(kind_name(kind)) + "_" + std::string(name) + ".so";
+  const std::string file_name = "stc_" + std::string(kind_name(kind)) + "_" + std::string(name) + ".so";
   for (const IndexedLibrary& library : libraries_) {
     if (library.usable()) continue;
     if (fs::path(library.path).filename() == file_name) return &library;
@@ -178,8 +173,7 @@ std::vector<std::string> LibraryIndex::names(int kind) {
   scan();
   std::vector<std::string> names;
   for (const IndexedPlugin& plugin : plugins_) {
-    if (plugin.record->kind == kind && plugin.shadowed_by == nullptr)
-      names.push_back(plugin.record->name);
+    if (plugin.record->kind == kind && plugin.shadowed_by == nullptr) names.push_back(plugin.record->name);
   }
   std::sort(names.begin(), names.end());
   return names;

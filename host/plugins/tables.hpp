@@ -12,8 +12,7 @@ namespace stc::host {
 /// Copies the set and all that hangs on it; every struct's size must lie between that of its first
 /// version and STC_MAX_STRUCT_SIZE. The plugins must be those that the note names. Required slots
 /// are not null. \throws PluginError.
-std::vector<std::unique_ptr<LoadedPlugin>> import_set(const PluginNote& note,
-                                                      const stc_plugin_set* set);
+std::vector<std::unique_ptr<LoadedPlugin>> import_set(const PluginNote& note, const stc_plugin_set* set);
 
 /// Compares each operator schema of the set with LibTorch's. \throws PluginError naming the first
 /// that differs.

@@ -47,8 +47,8 @@ int TraceRecorder::thread_number() {
   if (added) {
     std::array<char, 32> name{};
     pthread_getname_np(pthread_self(), name.data(), name.size());
-    write(R"({"name":"thread_name","ph":"M","pid":1,"tid":)" + std::to_string(entry->second) +
-          R"(,"args":{"name":)" + quoted(name.data()) + "}}");
+    write(R"({"name":"thread_name","ph":"M","pid":1,"tid":)" + std::to_string(entry->second) + R"(,"args":{"name":)" +
+          quoted(name.data()) + "}}");
   }
   return entry->second;
 }

@@ -11,9 +11,7 @@ namespace stc::host {
 stc_error* view_value(const Value& value, const char* key, stc_value* out) {
   *out = stc_value{};
   switch (value.type()) {
-    case Value::value_t::null:
-      out->kind = STC_VALUE_NULL;
-      return nullptr;
+    case Value::value_t::null: out->kind = STC_VALUE_NULL; return nullptr;
     case Value::value_t::boolean:
       out->kind = STC_VALUE_BOOL;
       out->payload[0] = value.get<bool>() ? 1 : 0;
@@ -21,10 +19,9 @@ stc_error* view_value(const Value& value, const char* key, stc_value* out) {
     case Value::value_t::number_unsigned: {
       const uint64_t number = value.get<uint64_t>();
       if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-        return make_error(
-            STC_ERROR_INVALID_CONFIG,
-            "got " + std::to_string(number) + ", the largest integer is 9223372036854775807",
-            key != nullptr ? key : "");
+        return make_error(STC_ERROR_INVALID_CONFIG,
+                          "got " + std::to_string(number) + ", the largest integer is 9223372036854775807",
+                          key != nullptr ? key : "");
       }
       out->kind = STC_VALUE_INT;
       out->payload[0] = number;
@@ -51,17 +48,14 @@ stc_error* view_value(const Value& value, const char* key, stc_value* out) {
       out->payload[0] = reinterpret_cast<uintptr_t>(as_config(value));
       return nullptr;
     case Value::value_t::binary:
-    case Value::value_t::discarded:
-      break;
+    case Value::value_t::discarded: break;
   }
-  return make_error(STC_ERROR_INTERNAL,
-                    "a configuration value has no type of the plugin interface");
+  return make_error(STC_ERROR_INTERNAL, "a configuration value has no type of the plugin interface");
 }
 
 stc_error* config_get(void*, const stc_config* config, const char* key, stc_value* out) noexcept {
   if (config == nullptr || key == nullptr || out == nullptr) {
-    return make_error(STC_ERROR_INVALID_ARGUMENT,
-                      "config_get: config, key and out must not be null");
+    return make_error(STC_ERROR_INVALID_ARGUMENT, "config_get: config, key and out must not be null");
   }
   const Value& node = as_value(config);
   if (!node.is_object()) {
@@ -79,20 +73,15 @@ uint64_t config_size(void*, const stc_config* config) noexcept {
   return node.is_structured() ? node.size() : 0;
 }
 
-stc_error* config_at(void*,
-                     const stc_config* config,
-                     uint64_t index,
-                     const char** out_key,
-                     stc_value* out) noexcept {
+stc_error* config_at(void*, const stc_config* config, uint64_t index, const char** out_key, stc_value* out) noexcept {
   if (config == nullptr || out == nullptr) {
     return make_error(STC_ERROR_INVALID_ARGUMENT, "config_at: config and out must not be null");
   }
   const Value& node = as_value(config);
   const uint64_t size = node.is_structured() ? node.size() : 0;
   if (index >= size) {
-    return make_error(STC_ERROR_INVALID_ARGUMENT,
-                      "config_at: index " + std::to_string(index) + ", the node has " +
-                          std::to_string(size) + " entries");
+    return make_error(STC_ERROR_INVALID_ARGUMENT, "config_at: index " + std::to_string(index) + ", the node has " +
+                                                      std::to_string(size) + " entries");
   }
   const char* key = nullptr;
   const Value* value = nullptr;

@@ -17,7 +17,7 @@ struct InnerPlugin {
 
 /// Loads and creates. \returns NOT_FOUND, INVALID_ARGUMENT, or the inner plugin's own error, its
 /// name in front.
-stc_error* create_inner_plugin(
-    RunContext* context, int kind, const char* name, const stc_config* config, InnerPlugin& out);
+stc_error* create_inner_plugin(RunContext* context, int kind, const char* name, const stc_config* config,
+                               InnerPlugin& out);
 
 }  // namespace stc::host

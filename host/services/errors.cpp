@@ -39,44 +39,26 @@ ErrorText take_error(stc_error* error) {
   return text;
 }
 
-int error_code(const stc_error* error) {
-  return error == nullptr ? 0 : error->code;
-}
+int error_code(const stc_error* error) { return error == nullptr ? 0 : error->code; }
 
-const char* error_message(const stc_error* error) {
-  return error == nullptr ? "" : error->message.c_str();
-}
+const char* error_message(const stc_error* error) { return error == nullptr ? "" : error->message.c_str(); }
 
 const char* error_code_name(int code) {
   switch (code) {
-    case 0:
-      return "OK";
-    case STC_ERROR_INVALID_ARGUMENT:
-      return "INVALID_ARGUMENT";
-    case STC_ERROR_INVALID_CONFIG:
-      return "INVALID_CONFIG";
-    case STC_ERROR_NOT_FOUND:
-      return "NOT_FOUND";
-    case STC_ERROR_CONFLICT:
-      return "CONFLICT";
-    case STC_ERROR_UNSUPPORTED:
-      return "UNSUPPORTED";
-    case STC_ERROR_OUT_OF_MEMORY:
-      return "OUT_OF_MEMORY";
-    case STC_ERROR_TORCH:
-      return "TORCH";
-    case STC_ERROR_IO:
-      return "IO";
-    case STC_ERROR_TIMEOUT:
-      return "TIMEOUT";
-    case STC_ERROR_CANCELLED:
-      return "CANCELLED";
-    case STC_ERROR_STATE:
-      return "STATE";
-    case STC_ERROR_INTERNAL:
-      return "INTERNAL";
-    default:
-      return "UNKNOWN";
+    case 0: return "OK";
+    case STC_ERROR_INVALID_ARGUMENT: return "INVALID_ARGUMENT";
+    case STC_ERROR_INVALID_CONFIG: return "INVALID_CONFIG";
+    case STC_ERROR_NOT_FOUND: return "NOT_FOUND";
+    case STC_ERROR_CONFLICT: return "CONFLICT";
+    case STC_ERROR_UNSUPPORTED: return "UNSUPPORTED";
+    case STC_ERROR_OUT_OF_MEMORY: return "OUT_OF_MEMORY";
+    case STC_ERROR_TORCH: return "TORCH";
+    case STC_ERROR_IO: return "IO";
+    case STC_ERROR_TIMEOUT: return "TIMEOUT";
+    case STC_ERROR_CANCELLED: return "CANCELLED";
+    case STC_ERROR_STATE: return "STATE";
+    case STC_ERROR_INTERNAL: return "INTERNAL";
+    default: return "UNKNOWN";
   }
 }
 

@@ -54,18 +54,13 @@ struct ServiceFunctions {
     return out_of_memory_error();
   }
   static stc_error* error_new_config(void*, const char* key, const char* message) noexcept try {
-    return make_error(
-        STC_ERROR_INVALID_CONFIG, message != nullptr ? message : "", key != nullptr ? key : "");
+    return make_error(STC_ERROR_INVALID_CONFIG, message != nullptr ? message : "", key != nullptr ? key : "");
   } catch (...) {
     return out_of_memory_error();
   }
   static void error_free(void*, stc_error* error) noexcept { free_error(error); }
-  static int32_t error_code(void*, const stc_error* error) noexcept {
-    return host::error_code(error);
-  }
-  static const char* error_message(void*, const stc_error* error) noexcept {
-    return host::error_message(error);
-  }
+  static int32_t error_code(void*, const stc_error* error) noexcept { return host::error_code(error); }
+  static const char* error_message(void*, const stc_error* error) noexcept { return host::error_message(error); }
 
   static int32_t log_level(void* ctx) noexcept {
     return run(ctx) != nullptr ? run(ctx)->log_level.load(std::memory_order_relaxed) : STC_LOG_INFO;
@@ -76,18 +71,13 @@ struct ServiceFunctions {
     if (context != nullptr && context->log) {
       context->log(level, self(ctx).name_, message);
     } else {
-      const char* word = level >= STC_LOG_ERROR     ? "error"
-                         : level >= STC_LOG_WARNING ? "warning"
-                                                    : "note";
+      const char* word = level >= STC_LOG_ERROR ? "error" : level >= STC_LOG_WARNING ? "warning" : "note";
       std::fprintf(stderr, "%s: plugin %s: %s\n", word, self(ctx).name_.c_str(), message);
     }
   } catch (...) {
     // A log that cannot be written is not the plugin's fault.
   }
-  static void event(void* ctx,
-                    const char* name,
-                    const stc_field* fields,
-                    uint64_t num_fields) noexcept try {
+  static void event(void* ctx, const char* name, const stc_field* fields, uint64_t num_fields) noexcept try {
     const RunContext* context = run(ctx);
     if (name == nullptr || (fields == nullptr && num_fields > 0)) return;
     if (context != nullptr && context->event) context->event(name, fields, num_fields);
@@ -116,8 +106,7 @@ struct ServiceFunctions {
     return context->cancelled.load(std::memory_order_relaxed) || context->stop_signal.load() != 0 ? 1 : 0;
   }
   static int32_t compute_dtype(void* ctx) noexcept {
-    return run(ctx) != nullptr ? run(ctx)->compute_dtype.load(std::memory_order_relaxed)
-                               : STC_DTYPE_FLOAT32;
+    return run(ctx) != nullptr ? run(ctx)->compute_dtype.load(std::memory_order_relaxed) : STC_DTYPE_FLOAT32;
   }
   static void trace(void* ctx, const char* name, int32_t phase) noexcept {
     const RunContext* context = run(ctx);
@@ -132,9 +121,7 @@ struct ServiceFunctions {
     log(ctx, STC_LOG_WARNING, ("stage " + std::string(stage) + ": " + describe_current_exception()).c_str());
   }
 
-  static const char* run_dir(void* ctx) noexcept {
-    return run(ctx) != nullptr ? run(ctx)->run_dir.c_str() : "";
-  }
+  static const char* run_dir(void* ctx) noexcept { return run(ctx) != nullptr ? run(ctx)->run_dir.c_str() : ""; }
   static const char* path_resolve(void*, const char* path) noexcept {
     thread_local std::string resolved;
     try {
@@ -146,43 +133,32 @@ struct ServiceFunctions {
     return resolved.c_str();
   }
 
-  static stc_error* alloc(
-      void* ctx, uint64_t bytes, uint64_t alignment, int32_t pinned, void** out) noexcept {
+  static stc_error* alloc(void* ctx, uint64_t bytes, uint64_t alignment, int32_t pinned, void** out) noexcept {
     if (out == nullptr || alignment == 0 || (alignment & (alignment - 1)) != 0) {
       return make_error(STC_ERROR_INVALID_ARGUMENT,
-                        "alloc: alignment " + std::to_string(alignment) +
-                            ", must be a power of two, and out not null");
+                        "alloc: alignment " + std::to_string(alignment) + ", must be a power of two, and out not null");
     }
-    if (torch_slots().alloc != nullptr)
-      return torch_slots().alloc(ctx, bytes, alignment, pinned, out);
-    if (pinned != 0)
-      return make_error(STC_ERROR_UNSUPPORTED, "alloc: this host has no pinned memory");
+    if (torch_slots().alloc != nullptr) return torch_slots().alloc(ctx, bytes, alignment, pinned, out);
+    if (pinned != 0) return make_error(STC_ERROR_UNSUPPORTED, "alloc: this host has no pinned memory");
     const uint64_t step = std::max<uint64_t>(alignment, sizeof(void*));
-    if (bytes > UINT64_MAX - step)
-      return make_error(STC_ERROR_OUT_OF_MEMORY, "alloc: out of memory");
+    if (bytes > UINT64_MAX - step) return make_error(STC_ERROR_OUT_OF_MEMORY, "alloc: out of memory");
     *out = std::aligned_alloc(step, std::max<uint64_t>((bytes + step - 1) / step * step, step));
     if (*out != nullptr) return nullptr;
-    return make_error(STC_ERROR_OUT_OF_MEMORY,
-                      "alloc: no memory for " + std::to_string(bytes) + " bytes");
+    return make_error(STC_ERROR_OUT_OF_MEMORY, "alloc: no memory for " + std::to_string(bytes) + " bytes");
   }
   static void free(void* ctx, void* memory) noexcept {
     if (torch_slots().free != nullptr) return torch_slots().free(ctx, memory);
     std::free(memory);
   }
-  static void parallel_for(void* ctx,
-                           int64_t n,
-                           int64_t grain,
-                           void (*fn)(void*, int64_t, int64_t),
+  static void parallel_for(void* ctx, int64_t n, int64_t grain, void (*fn)(void*, int64_t, int64_t),
                            void* arg) noexcept {
     if (n <= 0 || fn == nullptr) return;
-    if (torch_slots().parallel_for != nullptr)
-      return torch_slots().parallel_for(ctx, n, grain, fn, arg);
+    if (torch_slots().parallel_for != nullptr) return torch_slots().parallel_for(ctx, n, grain, fn, arg);
     fn(arg, 0, n);
   }
   static stc_error* device(void* ctx, stc_device_info* out) noexcept {
     if (out == nullptr || out->struct_size < offsetof(stc_device_info, index)) {
-      return make_error(STC_ERROR_INVALID_ARGUMENT,
-                        "device: out must not be null, its struct_size set");
+      return make_error(STC_ERROR_INVALID_ARGUMENT, "device: out must not be null, its struct_size set");
     }
     stc_device_info info{};
     if (run(ctx) != nullptr && run(ctx)->device.type != 0) {
@@ -191,8 +167,7 @@ struct ServiceFunctions {
       info.type = STC_DEVICE_CPU;
       info.index = -1;
       info.num_threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
-      info.memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+      info.memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     }
     info.struct_size = out->struct_size;
     std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
@@ -202,13 +177,9 @@ struct ServiceFunctions {
     return torch_slots().stream != nullptr ? torch_slots().stream(ctx) : nullptr;
   }
 
-  static stc_error* create_inner(void* ctx,
-                                 int32_t kind,
-                                 const char* name,
-                                 const stc_config* config,
-                                 const void** out_table,
-                                 void** out_instance,
-                                 const stc_plugin** out_plugin) noexcept try {
+  static stc_error* create_inner(void* ctx, int32_t kind, const char* name, const stc_config* config,
+                                 const void** out_table, void** out_instance, const stc_plugin** out_plugin) noexcept
+      try {
     InnerPlugin inner;
     if (stc_error* error = create_inner_plugin(run(ctx), kind, name, config, inner)) return error;
     *out_table = inner.table;
@@ -262,16 +233,13 @@ void ServiceFunctions::fill(stc_host& table, Services* services) {
   table.get_extension = get_extension;
 }
 
-Services::Services(std::string plugin_name, RunContext* context)
-    : name_(std::move(plugin_name)), context_(context) {
+Services::Services(std::string plugin_name, RunContext* context) : name_(std::move(plugin_name)), context_(context) {
   ServiceFunctions::fill(table_, this);
 }
 
 Services::~Services() = default;
 
-const stc_config* Services::config_node(const Value& value) {
-  return as_config(value);
-}
+const stc_config* Services::config_node(const Value& value) { return as_config(value); }
 
 const stc_host& process_host() {
   static Services* services = new Services("host", nullptr);  // lives for the process

@@ -51,16 +51,10 @@ struct RunContext {
 /// when the training half is loaded; null in programs without it.
 struct TorchSlots {
   stc_error* (*tensor_info)(void*, stc_tensor, stc_tensor_info*) = nullptr;
-  stc_error* (*tensor_from_buffer)(void*, const stc_buffer*, void (*)(void*), void*, stc_tensor*) =
-      nullptr;
+  stc_error* (*tensor_from_buffer)(void*, const stc_buffer*, void (*)(void*), void*, stc_tensor*) = nullptr;
   void (*tensor_delete)(void*, stc_tensor) = nullptr;
   stc_error* (*operator_check)(void*, const char*) = nullptr;
-  stc_error* (*autograd_apply)(void*,
-                               const stc_autograd_function*,
-                               void*,
-                               const stc_tensor*,
-                               uint32_t,
-                               stc_tensor*,
+  stc_error* (*autograd_apply)(void*, const stc_autograd_function*, void*, const stc_tensor*, uint32_t, stc_tensor*,
                                uint32_t) = nullptr;
   void (*parallel_for)(void*, int64_t, int64_t, void (*)(void*, int64_t, int64_t), void*) = nullptr;
   stc_error* (*alloc)(void*, uint64_t, uint64_t, int32_t, void**) = nullptr;

@@ -147,7 +147,8 @@ Pointer make_node(std::unique_ptr<Callbacks> callbacks) {
 
 bool wants_gradients(const std::vector<at::Tensor>& inputs) {
   if (!at::GradMode::is_enabled()) return false;
-  return std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor& t) { return t.defined() && t.requires_grad(); });
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const at::Tensor& t) { return t.defined() && t.requires_grad(); });
 }
 
 bool is_among(const at::Tensor& tensor, const std::vector<at::Tensor>& others) {
@@ -215,9 +216,9 @@ stc_error* apply(const stc_autograd_function* function, void* function_ctx, cons
   uint32_t num_saved = 0;
   {
     const at::NoGradGuard no_grad;
-    if (stc_error* error = callbacks->function().forward(callbacks->ctx(), raw_inputs, num_inputs, outputs.data(),
-                                                         num_outputs, saved.data(),
-                                                         static_cast<uint32_t>(saved.size()), &num_saved)) {
+    if (stc_error* error =
+            callbacks->function().forward(callbacks->ctx(), raw_inputs, num_inputs, outputs.data(), num_outputs,
+                                          saved.data(), static_cast<uint32_t>(saved.size()), &num_saved)) {
       return error;
     }
   }

@@ -75,9 +75,7 @@ void define_arithmetic(torch::Library& m) {
 void define_comparison(torch::Library& m) {
   m.def("clamp(Tensor self, float? min, float? max) -> Tensor",
         [](const Tensor& self, std::optional<double> min, std::optional<double> max) {
-          const auto scalar = [](std::optional<double> v) {
-            return v ? std::optional<at::Scalar>(*v) : std::nullopt;
-          };
+          const auto scalar = [](std::optional<double> v) { return v ? std::optional<at::Scalar>(*v) : std::nullopt; };
           return at::clamp(self, scalar(min), scalar(max));
         });
   m.def("where(Tensor condition, Tensor self, float other) -> Tensor",

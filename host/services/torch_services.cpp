@@ -63,8 +63,8 @@ stc_error* tensor_info(void*, stc_tensor handle, stc_tensor_info* out) {
     info.struct_size = out->struct_size;
     info.dtype = find_stc_dtype(tensor.scalar_type());
     if (info.dtype == 0) {
-      return make_error(STC_ERROR_UNSUPPORTED, std::string("tensor_info: dtype ") +
-                                                   c10::toString(tensor.scalar_type()) + " has no code here");
+      return make_error(STC_ERROR_UNSUPPORTED,
+                        std::string("tensor_info: dtype ") + c10::toString(tensor.scalar_type()) + " has no code here");
     }
     info.ndim = static_cast<int32_t>(tensor.dim());
     info.sizes = tensor.sizes().data();
@@ -87,8 +87,8 @@ stc_error* tensor_from_buffer(void*, const stc_buffer* buffer, void (*release)(v
     const at::IntArrayRef sizes(buffer->sizes, static_cast<size_t>(buffer->ndim));
     uint64_t needed = dtype_size(buffer->dtype);
     if (needed == 0) {
-      return make_error(STC_ERROR_INVALID_ARGUMENT, "tensor_from_buffer: dtype code " + std::to_string(buffer->dtype) +
-                                                        " is unknown");
+      return make_error(STC_ERROR_INVALID_ARGUMENT,
+                        "tensor_from_buffer: dtype code " + std::to_string(buffer->dtype) + " is unknown");
     }
     for (const int64_t size : sizes) {
       if (size < 0) return make_error(STC_ERROR_INVALID_ARGUMENT, "tensor_from_buffer: a size is negative");
@@ -101,9 +101,9 @@ stc_error* tensor_from_buffer(void*, const stc_buffer* buffer, void (*release)(v
                                                         " bytes, the shape needs " + std::to_string(needed));
     }
     const auto options = at::TensorOptions().dtype(to_scalar_type(buffer->dtype));
-    at::Tensor tensor = release != nullptr
-                            ? at::from_blob(buffer->data, sizes, [release, arg](void*) { release(arg); }, options)
-                            : at::from_blob(buffer->data, sizes, options);
+    at::Tensor tensor = release != nullptr ? at::from_blob(
+                                                 buffer->data, sizes, [release, arg](void*) { release(arg); }, options)
+                                           : at::from_blob(buffer->data, sizes, options);
     *out = to_handle(std::move(tensor));
     return nullptr;
   });
@@ -120,9 +120,8 @@ bool holds_scalar(const c10::TypePtr& type) {
 
 /// Types in order, of arguments and of results; names, defaults and alias marks may differ.
 bool same_types(const std::vector<c10::Argument>& a, const std::vector<c10::Argument>& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
-           return *x.type() == *y.type();
-         });
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) { return *x.type() == *y.type(); });
 }
 
 stc_error* operator_check(void*, const char* text) {
@@ -137,8 +136,8 @@ stc_error* operator_check(void*, const char* text) {
     const auto found = c10::Dispatcher::singleton().findSchema(wanted->operator_name());
     const std::string name = c10::toString(wanted->operator_name());
     if (!found) {
-      return make_error(STC_ERROR_NOT_FOUND, "operator " + name + ": this LibTorch has none of that name, the plugin calls " +
-                                                 text);
+      return make_error(STC_ERROR_NOT_FOUND,
+                        "operator " + name + ": this LibTorch has none of that name, the plugin calls " + text);
     }
     const c10::FunctionSchema& have = found->schema();
     if (!same_types(wanted->arguments(), have.arguments()) || !same_types(wanted->returns(), have.returns())) {
@@ -181,9 +180,11 @@ stc_error* alloc(void*, uint64_t bytes, uint64_t alignment, int32_t pinned, void
     if (bytes > INT64_MAX - alignment) return make_error(STC_ERROR_OUT_OF_MEMORY, "alloc: out of memory");
     at::Tensor tensor;
     try {
-      tensor = at::empty({static_cast<int64_t>(bytes + alignment)}, at::TensorOptions().dtype(at::kByte).pinned_memory(true));
+      tensor = at::empty({static_cast<int64_t>(bytes + alignment)},
+                         at::TensorOptions().dtype(at::kByte).pinned_memory(true));
     } catch (const c10::Error& error) {
-      return make_error(STC_ERROR_UNSUPPORTED, std::string("alloc: no pinned memory: ") + error.what_without_backtrace());
+      return make_error(STC_ERROR_UNSUPPORTED,
+                        std::string("alloc: no pinned memory: ") + error.what_without_backtrace());
     }
     const auto address = reinterpret_cast<uintptr_t>(tensor.data_ptr());
     *out = reinterpret_cast<void*>((address + alignment - 1) / alignment * alignment);

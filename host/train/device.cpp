@@ -38,8 +38,8 @@ Device make_cuda(int index) {
 }
 
 [[noreturn]] void absent(const Config& config, const std::string& wish, const std::string& found) {
-  throw ConfigError("run.device: got " + wish + ", but " + found,
-                    "use auto or cpu, or a LibTorch built for the device", config.where("run.device"));
+  throw ConfigError("run.device: got " + wish + ", but " + found, "use auto or cpu, or a LibTorch built for the device",
+                    config.where("run.device"));
 }
 
 }  // namespace

@@ -21,8 +21,7 @@ bool is_direct(const at::Tensor& weights) {
 
 }  // namespace
 
-Ema::Ema(const EmaSettings& settings, const std::vector<ModelParameter>& parameters)
-    : settings_(settings) {
+Ema::Ema(const EmaSettings& settings, const std::vector<ModelParameter>& parameters) : settings_(settings) {
   int64_t total = 0;
   for (const ModelParameter& parameter : parameters) {
     if (!parameter.trainable) continue;
@@ -53,10 +52,8 @@ void Ema::for_all(const Function& function) {
   } call{parts_, packed_.mutable_data_ptr<float>(), function};
   const auto run = [](void* arg, int64_t begin, int64_t end) {
     const Call& job = *static_cast<Call*>(arg);
-    auto part =
-        std::upper_bound(job.parts.begin(), job.parts.end(), begin, [](int64_t at, const Part& p) {
-          return at < p.begin;
-        });
+    auto part = std::upper_bound(job.parts.begin(), job.parts.end(), begin,
+                                 [](int64_t at, const Part& p) { return at < p.begin; });
     for (--part; begin < end; ++part) {
       const int64_t stop = std::min(end, part->begin + part->weights.numel());
       float* weights = static_cast<float*>(part->weights.data_ptr()) + (begin - part->begin);
@@ -85,9 +82,7 @@ void Ema::swap() {
   const at::NoGradGuard no_grad;
   swapped_ = !swapped_;
   if (direct_) {
-    for_all([](float* weights, float* average, int64_t n) {
-      std::swap_ranges(weights, weights + n, average);
-    });
+    for_all([](float* weights, float* average, int64_t n) { std::swap_ranges(weights, weights + n, average); });
     return;
   }
   for (Part& part : parts_) {

@@ -33,8 +33,7 @@ uint32_t index_of(std::vector<OptimizerGroup>& groups, const OptimizerGroup& wan
 }
 
 /// A pattern that decides nothing is a slip of the pen.
-void refuse_unused(const std::vector<ParameterGroup>& groups,
-                   const std::vector<const ModelParameter*>& parameters,
+void refuse_unused(const std::vector<ParameterGroup>& groups, const std::vector<const ModelParameter*>& parameters,
                    const Location& at) {
   for (size_t i = 0; i < groups.size(); ++i) {
     const auto matches = [&](const ModelParameter* parameter) {
@@ -42,27 +41,20 @@ void refuse_unused(const std::vector<ParameterGroup>& groups,
     };
     if (std::any_of(parameters.begin(), parameters.end(), matches)) continue;
     throw ConfigError("optimizer.groups[" + std::to_string(i) + "].match: got " + groups[i].match +
-                          ", which matches none of " + std::to_string(parameters.size()) +
-                          " trainable parameters",
-                      "names are like " + parameters.front()->name + "; * stands for any characters",
-                      at);
+                          ", which matches none of " + std::to_string(parameters.size()) + " trainable parameters",
+                      "names are like " + parameters.front()->name + "; * stands for any characters", at);
   }
 }
 
 }  // namespace
 
-GroupPlan plan_groups(const std::vector<const ModelParameter*>& parameters,
-                      const std::vector<std::string>& routing,
-                      const OptimizerSettings& settings,
-                      const Location& groups_at,
-                      const Location& muon_lr_at) {
+GroupPlan plan_groups(const std::vector<const ModelParameter*>& parameters, const std::vector<std::string>& routing,
+                      const OptimizerSettings& settings, const Location& groups_at, const Location& muon_lr_at) {
   refuse_unused(settings.groups, parameters, groups_at);
   const bool any_muon = std::find(routing.begin(), routing.end(), "muon") != routing.end();
   if (settings.muon_lr && !routing.empty() && !any_muon) {
-    throw ConfigError("optimizer.muon_lr: got a rate, but optimizer " + settings.name +
-                          " gives no parameter to Muon",
-                      "set optimizer.name: muon, or remove muon_lr",
-                      muon_lr_at);
+    throw ConfigError("optimizer.muon_lr: got a rate, but optimizer " + settings.name + " gives no parameter to Muon",
+                      "set optimizer.name: muon, or remove muon_lr", muon_lr_at);
   }
   GroupPlan plan;
   for (size_t i = 0; i < parameters.size(); ++i) {

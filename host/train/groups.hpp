@@ -25,10 +25,7 @@ struct GroupPlan {
 /// \param routing algorithm of each parameter, in their order; empty: not known yet.
 /// \throws ConfigError when a pattern matches no name of `parameters`, or muon_lr is given and no
 /// parameter is routed to Muon.
-GroupPlan plan_groups(const std::vector<const ModelParameter*>& parameters,
-                      const std::vector<std::string>& routing,
-                      const OptimizerSettings& settings,
-                      const Location& groups_at,
-                      const Location& muon_lr_at);
+GroupPlan plan_groups(const std::vector<const ModelParameter*>& parameters, const std::vector<std::string>& routing,
+                      const OptimizerSettings& settings, const Location& groups_at, const Location& muon_lr_at);
 
 }  // namespace stc::host

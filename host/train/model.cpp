@@ -100,7 +100,8 @@ void Model::read_parameters() const {
   std::unordered_set<std::string> names;
   parameters_.clear();
   for (uint64_t i = 0; i < list.count; ++i) {
-    const auto* item = reinterpret_cast<const stc_parameter*>(reinterpret_cast<const char*>(list.items) + i * list.stride);
+    const auto* item =
+        reinterpret_cast<const stc_parameter*>(reinterpret_cast<const char*>(list.items) + i * list.stride);
     ModelParameter parameter = read_parameter(*item);
     if (parameter.name.empty()) throw PluginError(who + "entry " + std::to_string(i) + " has no name");
     if (parameter.tensor == nullptr) throw PluginError(who + parameter.name + " has no tensor");
@@ -126,7 +127,8 @@ std::vector<NamedHandle> Model::buffers() {
   for (uint64_t i = 0; i < list.count; ++i) {
     const stc_named_tensor& item = list.items[i];
     if (item.name == nullptr || item.tensor == nullptr) {
-      throw PluginError("plugin " + name() + " (model): buffers: entry " + std::to_string(i) + " has no name or no tensor");
+      throw PluginError("plugin " + name() + " (model): buffers: entry " + std::to_string(i) +
+                        " has no name or no tensor");
     }
     out.push_back({item.name, item.tensor});
   }
@@ -157,8 +159,7 @@ TensorHandle Model::loss_and_grad(const stc_pass_info& info, const std::vector<N
   const InputList list(inputs);
   bool handed_back = false;
   call("loss_and_grad", [&]() -> stc_error* {
-    stc_error* error =
-        api<stc_model_api>().loss_and_grad(raw_, &info, &list.list, &raw, &collector.writer, nullptr);
+    stc_error* error = api<stc_model_api>().loss_and_grad(raw_, &info, &list.list, &raw, &collector.writer, nullptr);
     if (error == nullptr) return nullptr;
     ErrorText text = take_error(error);
     if (text.code != STC_ERROR_UNSUPPORTED) return make_error(text.code, text.message, text.key);
@@ -225,7 +226,8 @@ std::vector<std::pair<std::string, int64_t>> Model::dimensions() {
                       " is smaller than one entry");
   }
   for (uint32_t i = 0; i < count; ++i) {
-    const auto* item = reinterpret_cast<const stc_dimension*>(reinterpret_cast<const char*>(items) + size_t{i} * stride);
+    const auto* item =
+        reinterpret_cast<const stc_dimension*>(reinterpret_cast<const char*>(items) + size_t{i} * stride);
     out.emplace_back(item->name, item->size);
   }
   return out;

@@ -47,12 +47,11 @@ bool Trainer::Impl::accept_non_finite(const Window& window, double loss) {
     return false;
   }
   const std::optional<std::string> spoiled = spoiled_weight();
-  throw NonFiniteError(
-      what + ": not finite at step " + std::to_string(counters.step + 1) + ", batch " + batch,
-      (spoiled ? "the update before had spoiled " + *spoiled + ", its step was not saved; "
-               : std::string("the weights of the last finite step are kept; ")) +
-          "`stc-host replay " + (replay.empty() ? settings.run.output_dir : replay) +
-          "` runs the batch again; lower optimizer.lr, set optimizer.grad_clip, or look at the batch");
+  throw NonFiniteError(what + ": not finite at step " + std::to_string(counters.step + 1) + ", batch " + batch,
+                       (spoiled ? "the update before had spoiled " + *spoiled + ", its step was not saved; "
+                                : std::string("the weights of the last finite step are kept; ")) +
+                           "`stc-host replay " + (replay.empty() ? settings.run.output_dir : replay) +
+                           "` runs the batch again; lower optimizer.lr, set optimizer.grad_clip, or look at the batch");
 }
 
 /// The first parameter with a value that is not finite.
@@ -74,11 +73,11 @@ void Trainer::Impl::skip_update(const std::string& reason) {
   if (++skips_in_a_row <= settings.precision.max_skipped_steps) return;
   const bool overflow = reason == "grad_scaler_overflow";
   throw NonFiniteError((overflow ? "precision: " : "run.nan_policy: skip, but ") + std::to_string(skips_in_a_row) +
-                       (overflow ? " updates in a row overflowed" : " updates in a row were not finite") +
-                       ", precision.max_skipped_steps is " +
-                       std::to_string(settings.precision.max_skipped_steps),
-                   overflow ? "train in bf16 or fp32, or lower optimizer.lr"
-                            : "the weights may be damaged: resume from an earlier checkpoint with a lower optimizer.lr");
+                           (overflow ? " updates in a row overflowed" : " updates in a row were not finite") +
+                           ", precision.max_skipped_steps is " + std::to_string(settings.precision.max_skipped_steps),
+                       overflow
+                           ? "train in bf16 or fp32, or lower optimizer.lr"
+                           : "the weights may be damaged: resume from an earlier checkpoint with a lower optimizer.lr");
 }
 
 /// The folder of the record; empty when none was written.

@@ -132,8 +132,8 @@ HostTensor tensor_from_value(const std::string& name, const Value& value) {
   uint64_t bytes = dtype_size(tensor.dtype);
   for (const int64_t size : tensor.shape) bytes *= static_cast<uint64_t>(size);
   if (bytes == 0 || bytes != tensor.bytes) {
-    throw CheckpointError("state.json: " + name + ": " + std::to_string(tensor.bytes) + " bytes, its shape and type need " +
-                          std::to_string(bytes));
+    throw CheckpointError("state.json: " + name + ": " + std::to_string(tensor.bytes) +
+                          " bytes, its shape and type need " + std::to_string(bytes));
   }
   return tensor;
 }

@@ -28,23 +28,17 @@ Precision::~Precision() {
 PrecisionPlan Precision::resolve(const stc_device_info& device, const std::string& request) {
   stc_precision_plan plan{};
   plan.struct_size = sizeof(plan);
-  call("resolve",
-       [&] { return api<stc_precision_api>().resolve(raw_, &device, request.c_str(), &plan); });
+  call("resolve", [&] { return api<stc_precision_api>().resolve(raw_, &device, request.c_str(), &plan); });
   switch (plan.compute_dtype) {
     case STC_DTYPE_FLOAT32:
     case STC_DTYPE_BFLOAT16:
     case STC_DTYPE_FLOAT16:
-    case STC_DTYPE_FLOAT64:
-      break;
+    case STC_DTYPE_FLOAT64: break;
     default:
       throw PluginError("plugin " + name() + " (precision): resolve: compute type " +
-                        std::to_string(plan.compute_dtype) +
-                        " is not a floating type of stc/abi/core.h");
+                        std::to_string(plan.compute_dtype) + " is not a floating type of stc/abi/core.h");
   }
-  return {plan.compute_dtype,
-          plan.autocast != 0,
-          plan.scaler != 0,
-          plan.warning != nullptr ? plan.warning : ""};
+  return {plan.compute_dtype, plan.autocast != 0, plan.scaler != 0, plan.warning != nullptr ? plan.warning : ""};
 }
 
 double Precision::scale() const {

@@ -19,8 +19,7 @@ PrecisionChoice choose_on_cuda(const stc_device_info& device, const std::string&
 PrecisionChoice choose_precision(const stc_device_info& device, const std::string& request) {
   const bool asks_nothing = request == "auto" || request == "fp32";
   switch (device.type) {
-    case STC_DEVICE_CUDA:
-      return choose_on_cuda(device, request);
+    case STC_DEVICE_CUDA: return choose_on_cuda(device, request);
     case STC_DEVICE_CPU:
       if (request == "bf16") return {request, ""};
       return asks_nothing ? PrecisionChoice{"fp32", ""} : fall_back(request, "fp16 needs a CUDA device");

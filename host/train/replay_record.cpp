@@ -58,8 +58,8 @@ std::vector<HostTensor> fields_of(const ReplayRecord& record) {
   std::vector<HostTensor> fields;
   for (size_t i = 0; i < record.micro_batches.size(); ++i) {
     for (const BatchField& field : record.micro_batches[i].batch->fields) {
-      fields.push_back({std::to_string(i) + "/" + field.name, field.dtype, field.shape, field.data.get(),
-                        field.bytes, field.data});
+      fields.push_back(
+          {std::to_string(i) + "/" + field.name, field.dtype, field.shape, field.data.get(), field.bytes, field.data});
     }
   }
   return fields;

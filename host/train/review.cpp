@@ -22,8 +22,7 @@ void Trainer::Impl::review_step(bool ends) {
   const auto target = static_cast<uint64_t>(settings.run.target_step);
   const PhaseClock::Scope phase(phases, Phase::kEvaluation);
   const auto begin = RateMeter::Clock::now();
-  const StepReview::Outcome outcome =
-      parts.review->after_step(counters.step, ends || counters.step >= target);
+  const StepReview::Outcome outcome = parts.review->after_step(counters.step, ends || counters.step >= target);
   rates.exclude(RateMeter::Clock::now() - begin);
   best = outcome.best;
   if (outcome.stop) ending = StopReason::kEarlyStop;
@@ -41,14 +40,10 @@ void Trainer::Impl::review_resumed_step() {
 
 const char* stop_reason_word(StopReason reason) {
   switch (reason) {
-    case StopReason::kTarget:
-      return "target";
-    case StopReason::kSignal:
-      return "signal";
-    case StopReason::kEarlyStop:
-      return "early_stop";
-    case StopReason::kTime:
-      return "max_time";
+    case StopReason::kTarget: return "target";
+    case StopReason::kSignal: return "signal";
+    case StopReason::kEarlyStop: return "early_stop";
+    case StopReason::kTime: return "max_time";
   }
   return "";
 }

@@ -47,9 +47,8 @@ std::vector<AlgorithmShare> algorithm_shares(const Optimizer& optimizer,
     name.first = pattern;
     name.second += 1;
   }
-  std::stable_sort(shares.begin(), shares.end(), [](const AlgorithmShare& a, const AlgorithmShare& b) {
-    return a.parameters > b.parameters;
-  });
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const AlgorithmShare& a, const AlgorithmShare& b) { return a.parameters > b.parameters; });
   return shares;
 }
 

@@ -22,7 +22,8 @@ struct AlgorithmShare {
 };
 
 /// By number of parameters, the largest share first. \param bound in the order of the optimizer's bind.
-std::vector<AlgorithmShare> algorithm_shares(const Optimizer& optimizer, const std::vector<const ModelParameter*>& bound);
+std::vector<AlgorithmShare> algorithm_shares(const Optimizer& optimizer,
+                                             const std::vector<const ModelParameter*>& bound);
 
 /// "muon 14 tensors 57344, adamw 6 tensors 8576"
 std::string summary_of(const std::vector<AlgorithmShare>& shares);

@@ -54,8 +54,8 @@ ShapeReport validate_shapes(const Settings& settings, const std::string& device_
   if (settings.shapes.check_sequence) {
     checks.look("sequence_alignment", "data.block_size", data.block_size,
                 "a sequence that ends within a tile leaves part of it unused");
-    checks.look("token_alignment", "data.micro_batch_size * data.block_size",
-                data.micro_batch_size * data.block_size, "the tokens of a micro-batch are a side of every product");
+    checks.look("token_alignment", "data.micro_batch_size * data.block_size", data.micro_batch_size * data.block_size,
+                "the tokens of a micro-batch are a side of every product");
   }
   if (settings.shapes.check_model) {
     for (const auto& [name, size] : dimensions) {

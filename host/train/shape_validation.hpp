@@ -34,9 +34,7 @@ struct ShapeReport {
 /// for `auto` 8 on CUDA in bf16 and fp16. On the CPU and on MPS only with warn_on_cpu.
 /// \param dimensions names and sizes that the model gives
 /// \param precision fp32, bf16 or fp16, as resolved
-ShapeReport validate_shapes(const Settings& settings,
-                            const std::string& device_type,
-                            const std::string& precision,
+ShapeReport validate_shapes(const Settings& settings, const std::string& device_type, const std::string& precision,
                             const std::vector<std::pair<std::string, int64_t>>& dimensions);
 
 /// One shape_warning each, then shape_profile; nothing without an alignment.

@@ -99,8 +99,9 @@ void Trainer::Impl::save(const LoaderPosition& position, const at::Tensor& rng) 
   const PhaseClock::Scope phase(phases, Phase::kCheckpoint);
   if (settings.run.nan_policy != "continue") {
     if (const std::optional<std::string> spoiled = spoiled_weight()) {
-      throw NonFiniteError("parameter " + *spoiled + ": not finite after the update of step " + std::to_string(counters.step),
-                           "the step was not saved, earlier checkpoints are kept; lower optimizer.lr or set optimizer.grad_clip");
+      throw NonFiniteError(
+          "parameter " + *spoiled + ": not finite after the update of step " + std::to_string(counters.step),
+          "the step was not saved, earlier checkpoints are kept; lower optimizer.lr or set optimizer.grad_clip");
     }
   }
   last_saved_step = counters.step;

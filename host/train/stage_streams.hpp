@@ -27,8 +27,7 @@ class StageStreams {
   /// Takes up to `max_streams` streams of the device; stage i uses stream i modulo their number.
   /// A device without streams, fewer than two stages, doubled or nested stage names ("h.0" and
   /// "h.0.mlp"), or `compiled` leave it disabled, with the reason.
-  StageStreams(const c10::Device& device, const std::vector<std::string>& stages, int64_t max_streams,
-               bool compiled);
+  StageStreams(const c10::Device& device, const std::vector<std::string>& stages, int64_t max_streams, bool compiled);
   const StageReport& report() const { return report_; }
 
   /// The stage's stream waits for the current one and becomes current. An unknown name has no effect.

@@ -39,8 +39,8 @@ at::Tensor view_of_host(const HostTensor& tensor) {
   uint64_t wanted = c10::elementSize(type);
   for (const int64_t size : tensor.shape) wanted *= static_cast<uint64_t>(size);
   if (wanted != tensor.bytes) {
-    throw CheckpointError(tensor.name + ": holds " + std::to_string(tensor.bytes) + " bytes, its shape and dtype need " +
-                          std::to_string(wanted));
+    throw CheckpointError(tensor.name + ": holds " + std::to_string(tensor.bytes) +
+                          " bytes, its shape and dtype need " + std::to_string(wanted));
   }
   return at::from_blob(
       const_cast<void*>(tensor.data), tensor.shape, [owner = tensor.owner](void*) {}, at::TensorOptions().dtype(type));

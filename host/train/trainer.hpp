@@ -26,10 +26,10 @@ class Ema;
 
 /// Counters of a run, cumulative over resume.
 struct Counters {
-  uint64_t step = 0;          // completed optimizer steps
-  uint64_t samples = 0;       // rows of completed steps
+  uint64_t step = 0;     // completed optimizer steps
+  uint64_t samples = 0;  // rows of completed steps
   uint64_t tokens = 0;
-  uint64_t micro_batches = 0; // forwarded, of completed steps
+  uint64_t micro_batches = 0;  // forwarded, of completed steps
 };
 
 /// What composition hands to the trainer. Borrowed; all outlive it.
@@ -88,15 +88,15 @@ class Trainer {
   void begin_saving();
   /// One optimizer step. False: the update was skipped (overflow, run.nan_policy).
   bool step();
-  void run_micro_batches(Window& window);  // 1
-  bool update_parameters(Window& window);  // 2; false: not made
-  bool advance_schedule(Window& window);   // 3; false: the device had refused the update
-  void meet_nodes(Window& window);         // 4
+  void run_micro_batches(Window& window);      // 1
+  bool update_parameters(Window& window);      // 2; false: not made
+  bool advance_schedule(Window& window);       // 3; false: the device had refused the update
+  void meet_nodes(Window& window);             // 4
   void reset_inner_optimizer(Window& window);  // 5
-  void average_weights(Window& window);    // after 5
-  void record(Window& window);             // 6
-  void review(Window& window);             // after 6
-  void checkpoint_when_due(Window& window);  // 7
+  void average_weights(Window& window);        // after 5
+  void record(Window& window);                 // 6
+  void review(Window& window);                 // after 6
+  void checkpoint_when_due(Window& window);    // 7
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

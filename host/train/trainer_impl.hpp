@@ -22,7 +22,9 @@
 namespace stc::host {
 
 /// A loss or gradient norm that is not a number; the update was not made.
-class NonFiniteError : public TrainError { using TrainError::TrainError; };
+class NonFiniteError : public TrainError {
+  using TrainError::TrainError;
+};
 
 /// What one optimizer step collects on its way through Trainer::step.
 struct Trainer::Window {
@@ -66,10 +68,10 @@ struct Trainer::Impl {
   PhaseClock phases;
   GradientPass pass;
   std::optional<StageStreams> ooo;  // with ooo_backprop
-  bool deferred = false;  // results stay on the device until they are needed
-  bool fused = false;     // loss_and_grad is in use
+  bool deferred = false;            // results stay on the device until they are needed
+  bool fused = false;               // loss_and_grad is in use
   std::string no_fused_reason;
-  int64_t capacity = 0;   // micro_batch_size * block_size: tokens of a full micro-batch
+  int64_t capacity = 0;  // micro_batch_size * block_size: tokens of a full micro-batch
   int64_t skips_in_a_row = 0;
   int64_t replays_written = 0;
   std::optional<uint64_t> last_replay_step;

@@ -101,9 +101,8 @@ double Trainer::Impl::gradient_factor(const Window& window) const {
   // Micro-batches accumulated n_i / capacity; the window's mean needs n_i / N.
   double factor = 1.0;
   if (window.valid_labels > 0) {
-    factor = settings.run.loss_average == "tokens"
-                 ? static_cast<double>(capacity) / window.valid_labels
-                 : 1.0 / static_cast<double>(window.micro_batches);
+    factor = settings.run.loss_average == "tokens" ? static_cast<double>(capacity) / window.valid_labels
+                                                   : 1.0 / static_cast<double>(window.micro_batches);
   }
   return factor / window.loss_scale;
 }
@@ -164,8 +163,8 @@ bool Trainer::update_parameters(Window& window) {
   const at::NoGradGuard no_grad;
   const PhaseClock::Scope phase(self.phases, Phase::kOptimizer);
   self.settle_pending();  // the rate below is of the steps that were really made
-  window.lr = self.settings.optimizer.lr *
-              schedule_factor(self.settings.scheduler, static_cast<int64_t>(self.counters.step));
+  window.lr =
+      self.settings.optimizer.lr * schedule_factor(self.settings.scheduler, static_cast<int64_t>(self.counters.step));
   const std::vector<at::Tensor> gradients = self.gradients();
   stc_step_info info{};
   info.struct_size = sizeof(info);

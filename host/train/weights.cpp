@@ -21,8 +21,8 @@ void load_into(const at::Tensor& live, const std::string& name, const std::vecto
     if (candidate.name != name) continue;
     seen.insert(name);
     if (live.sizes() != c10::IntArrayRef(candidate.shape)) {
-      problems.push_back(name + ": checkpoint has shape " + shape_text(candidate.shape) +
-                         ", the model has " + shape_text(live.sizes()));
+      problems.push_back(name + ": checkpoint has shape " + shape_text(candidate.shape) + ", the model has " +
+                         shape_text(live.sizes()));
     } else if (to_scalar_type(candidate.dtype) != live.scalar_type()) {
       problems.push_back(name + ": checkpoint has another dtype than the model");
     } else {

@@ -10,8 +10,7 @@ namespace {
 constexpr size_t kMostKeptBatches = 1024;
 
 double label_count(const Batch& batch, int64_t capacity) {
-  return batch.valid_labels >= 0 ? static_cast<double>(batch.valid_labels)
-                                 : static_cast<double>(capacity);
+  return batch.valid_labels >= 0 ? static_cast<double>(batch.valid_labels) : static_cast<double>(capacity);
 }
 
 }  // namespace
@@ -108,9 +107,7 @@ void Trainer::Impl::choose_streams() {
   if (!settings.compile) event.add("streams", report.streams).add("stages", report.stages);
   parts.events->emit(std::move(event));
   if (!report.enabled) return;
-  parts.context->stage = [this](const char* stage, bool begin) {
-    begin ? ooo->begin(stage) : ooo->end(stage);
-  };
+  parts.context->stage = [this](const char* stage, bool begin) { begin ? ooo->begin(stage) : ooo->end(stage); };
 }
 
 bool Trainer::Impl::stop_requested() const { return parts.context->stop_signal.load() != 0; }

@@ -1,8 +1,8 @@
 #include <string>
 #include <vector>
 
-#include "tokens.hpp"
 #include "stc/plain/dataset.hpp"
+#include "tokens.hpp"
 
 namespace stc::synthetic {
 
@@ -36,10 +36,7 @@ class Synthetic {
       const auto block = static_cast<uint64_t>(params->block_size);
       thread_local std::vector<int64_t> tokens;
       tokens.resize(indices.size() * (block + 1));
-      draw_tokens(static_cast<uint64_t>(params->seed),
-                  indices,
-                  static_cast<uint32_t>(params->vocab_size),
-                  block + 1,
+      draw_tokens(static_cast<uint64_t>(params->seed), indices, static_cast<uint32_t>(params->vocab_size), block + 1,
                   tokens.data());
       for (size_t row = 0; row < indices.size(); ++row) {
         const std::span<const int64_t> sample(tokens.data() + row * (block + 1), block + 1);

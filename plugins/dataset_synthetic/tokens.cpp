@@ -64,8 +64,7 @@ void draw_lanes(uint64_t seed, const int64_t* samples, uint32_t vocab_size, uint
 
 }  // namespace
 
-void draw_tokens(uint64_t seed, std::span<const int64_t> samples, uint32_t vocab_size, uint64_t count,
-                 int64_t* out) {
+void draw_tokens(uint64_t seed, std::span<const int64_t> samples, uint32_t vocab_size, uint64_t count, int64_t* out) {
   const int64_t* sample = samples.data();
   size_t left = samples.size();
   const auto advance = [&](size_t n) {

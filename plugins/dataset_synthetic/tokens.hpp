@@ -13,7 +13,6 @@ namespace stc::synthetic {
 ///
 /// Shapes: out holds samples.size() rows of `count` tokens, dense.
 /// \param vocab_size in [1, 2^28): what Speedtronic 2.0.0 draws beyond that has 64 bits.
-void draw_tokens(uint64_t seed, std::span<const int64_t> samples, uint32_t vocab_size, uint64_t count,
-                 int64_t* out);
+void draw_tokens(uint64_t seed, std::span<const int64_t> samples, uint32_t vocab_size, uint64_t count, int64_t* out);
 
 }  // namespace stc::synthetic

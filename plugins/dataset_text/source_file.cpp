@@ -45,9 +45,7 @@ void SourceFile::open() {
   offset_ = 0;
 }
 
-void SourceFile::fail(const std::string& what) const {
-  throw Fault(STC_ERROR_IO, shown_ + ": " + what);
-}
+void SourceFile::fail(const std::string& what) const { throw Fault(STC_ERROR_IO, shown_ + ": " + what); }
 
 bool SourceFile::ready() const {
   if (is_regular_) {

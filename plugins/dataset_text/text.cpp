@@ -131,7 +131,7 @@ class TextStream {
     } catch (const BadUtf8& bad) {
       const bool utf16 = offset_ + bad.offset == 0 && (raw.starts_with("\xff\xfe") || raw.starts_with("\xfe\xff"));
       file_->fail("not UTF-8 at offset " + std::to_string(offset_ + bad.offset) + ", " + bad.reason +
-                 (utf16 ? "; it looks like UTF-16" : "") + "; convert the file (iconv -t utf-8)");
+                  (utf16 ? "; it looks like UTF-16" : "") + "; convert the file (iconv -t utf-8)");
     }
   }
 
@@ -142,8 +142,8 @@ class TextStream {
   std::vector<char> piece_;  // translated
   size_t begin_ = 0;
   size_t end_ = 0;
-  uint64_t offset_ = 0;      // in the file, of begin_
-  bool ended_ = false;       // the file ends at end_
+  uint64_t offset_ = 0;  // in the file, of begin_
+  bool ended_ = false;   // the file ends at end_
 };
 
 /// One UTF-8 file as one document.

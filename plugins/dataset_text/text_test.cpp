@@ -66,8 +66,8 @@ const std::vector<std::string> kTexts{
 
 /// A random text of what can go wrong at edges.
 std::string random_text(unsigned seed, size_t parts) {
-  const std::vector<std::string> alphabet{"a", "b", "\r", "\n", "\r\n", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
-                                          "plain words, many of them", "\0"s};
+  const std::vector<std::string> alphabet{
+      "a", "b", "\r", "\n", "\r\n", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "plain words, many of them", "\0"s};
   std::mt19937 random(seed);
   std::string text = "x";
   for (size_t i = 0; i < parts; ++i) {
@@ -166,9 +166,7 @@ struct BadText {
   size_t offset;
   std::string reason;
 };
-std::ostream& operator<<(std::ostream& out, const BadText& bad) {
-  return out << bad.name;
-}
+std::ostream& operator<<(std::ostream& out, const BadText& bad) { return out << bad.name; }
 
 const std::vector<BadText> kBadTexts{
     {"overlong slash", "ab\xc0\xaf", 2, "byte 0xc0: an overlong form"},
@@ -289,7 +287,8 @@ BOOST_AUTO_TEST_CASE(restarts_at_every_cursor) {
     BOOST_REQUIRE_EQUAL(joined(all), with_line_feeds(text));
     for (size_t i = 0; i < all.size(); ++i) {
       reader.seek(all[i].cursor);
-      BOOST_REQUIRE_EQUAL(joined(reader.rest(capacity + 3)), joined({all.begin() + static_cast<std::ptrdiff_t>(i), all.end()}));
+      BOOST_REQUIRE_EQUAL(joined(reader.rest(capacity + 3)),
+                          joined({all.begin() + static_cast<std::ptrdiff_t>(i), all.end()}));
       BOOST_REQUIRE_EQUAL((all[i].flags & STC_ROW_CONTINUES) != 0, i + 1 < all.size());
     }
   }
@@ -316,12 +315,17 @@ BOOST_AUTO_TEST_CASE(pieces_of_a_long_file_do_not_depend_on_where_reading_began)
 
 BOOST_AUTO_TEST_CASE(drops_a_byte_order_mark_and_notes_it_once) {
   const Folder folder;
-  const fs::path path = write(folder, "a.txt", "\xef\xbb\xbf" "ab\xef\xbb\xbf" "c");
+  const fs::path path = write(folder, "a.txt",
+                              "\xef\xbb\xbf"
+                              "ab\xef\xbb\xbf"
+                              "c");
   for (const uint64_t capacity : {1u, 3u, 100u}) {
     Reader reader(path);
     for (int pass = 0; pass < 2; ++pass) {
       const std::vector<Piece> pieces = reader.rest(capacity);
-      BOOST_CHECK_EQUAL(joined(pieces), "ab\xef\xbb\xbf" "c");  // only the first is a mark
+      BOOST_CHECK_EQUAL(joined(pieces),
+                        "ab\xef\xbb\xbf"
+                        "c");  // only the first is a mark
       reader.seek(0);
     }
     BOOST_REQUIRE_EQUAL(reader.host.log_lines().size(), 1u);
@@ -342,14 +346,17 @@ BOOST_DATA_TEST_CASE(bad_bytes_name_file_and_offset, data::make(kBadTexts), bad)
     Reader reader(path);
     reader.rest(capacity);
     BOOST_CHECK_EQUAL(reader.error.code, STC_ERROR_IO);
-    BOOST_CHECK_EQUAL(reader.error.message, path.string() + ": not UTF-8 at offset " + std::to_string(bad.offset) + ", " +
-                                                bad.reason + "; convert the file (iconv -t utf-8)");
+    BOOST_CHECK_EQUAL(reader.error.message, path.string() + ": not UTF-8 at offset " + std::to_string(bad.offset) +
+                                                ", " + bad.reason + "; convert the file (iconv -t utf-8)");
   }
 }
 
 BOOST_AUTO_TEST_CASE(utf16_is_recognised) {
   const Folder folder;
-  for (const std::string& text : {"\xff\xfe" "a\0"s, "\xfe\xff" "\0a"s}) {
+  for (const std::string& text : {"\xff\xfe"
+                                  "a\0"s,
+                                  "\xfe\xff"
+                                  "\0a"s}) {
     Reader reader(write(folder, "utf16.txt", text));
     reader.rest(100);
     BOOST_CHECK_NE(reader.error.message.find("it looks like UTF-16"), std::string::npos);
@@ -469,7 +476,8 @@ BOOST_AUTO_TEST_CASE(each_pass_waits_for_a_new_writer) {
     BOOST_CHECK(!reader.error);
   }
   reader.seek(5);
-  BOOST_CHECK_EQUAL(reader.error.message, pipe.path.string() + ": cannot continue at offset 5: a pipe has no positions");
+  BOOST_CHECK_EQUAL(reader.error.message,
+                    pipe.path.string() + ": cannot continue at offset 5: a pipe has no positions");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

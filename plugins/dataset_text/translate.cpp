@@ -34,14 +34,13 @@ Lead lead_of(unsigned char c) {
     return {2, 0x80, 0xbf};
   }
   if (c < 0xf0) {
-    return {3, static_cast<unsigned char>(c == 0xe0 ? 0xa0 : 0x80), static_cast<unsigned char>(c == 0xed ? 0x9f : 0xbf)};
+    return {3, static_cast<unsigned char>(c == 0xe0 ? 0xa0 : 0x80),
+            static_cast<unsigned char>(c == 0xed ? 0x9f : 0xbf)};
   }
   return {4, static_cast<unsigned char>(c == 0xf0 ? 0x90 : 0x80), static_cast<unsigned char>(c == 0xf4 ? 0x8f : 0xbf)};
 }
 
-bool is_continuation(unsigned char c) {
-  return (c & 0xc0) == 0x80;
-}
+bool is_continuation(unsigned char c) { return (c & 0xc0) == 0x80; }
 
 [[noreturn]] void fail(size_t offset, unsigned char byte, const char* why) {
   char text[96];

@@ -1,6 +1,7 @@
 // The pieces of the model written in LibTorch's operators: any device, autocast included. Gradients
 // reach the packed buffer through the named leaves, whose .grad are views of it.
 #include <ATen/Dispatch.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -15,7 +16,6 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/TensorOperators.h>
 
 #include <cmath>
 

@@ -34,17 +34,16 @@ void Config::check() const {
   require_positive("d_model", d_model);
   require_positive("d_ff", d_ff);
   if (n_head % n_kv_head != 0) {
-    throw Fault::config("n_kv_head", "got " + std::to_string(n_kv_head) + ", expected a divisor of n_head " +
-                                         std::to_string(n_head));
+    throw Fault::config(
+        "n_kv_head", "got " + std::to_string(n_kv_head) + ", expected a divisor of n_head " + std::to_string(n_head));
   }
   if (d_model % n_head != 0) {
-    throw Fault::config("d_model", "got " + std::to_string(d_model) + ", expected a multiple of n_head " +
-                                       std::to_string(n_head));
+    throw Fault::config("d_model",
+                        "got " + std::to_string(d_model) + ", expected a multiple of n_head " + std::to_string(n_head));
   }
   if (head_dim() % 2 != 0) {
-    throw Fault::config("d_model", "got " + std::to_string(d_model) + " for " + std::to_string(n_head) +
-                                       " heads of " + std::to_string(head_dim()) +
-                                       ", expected an even head size (rotary positions)");
+    throw Fault::config("d_model", "got " + std::to_string(d_model) + " for " + std::to_string(n_head) + " heads of " +
+                                       std::to_string(head_dim()) + ", expected an even head size (rotary positions)");
   }
   if (hidden() <= 0) {
     throw Fault::config("d_ff", "got " + std::to_string(d_ff) + ", expected at least 2");

@@ -13,8 +13,8 @@ struct Config {
   int64_t n_head = 8;
   int64_t n_kv_head = 8;
   int64_t d_model = 256;
-  int64_t d_ff = 1024;       // before the 2/3 of SwiGLU, see hidden()
-  double dropout = 0.0;      // in [0, 1)
+  int64_t d_ff = 1024;   // before the 2/3 of SwiGLU, see hidden()
+  double dropout = 0.0;  // in [0, 1)
   bool tie_weights = true;
   double rope_base = 10000.0;
 

@@ -1,4 +1,5 @@
-// The forward on the CPU, in fp32 or with bf16 products. Each function is one node of the graph (nodes_cpu.hpp holds their backward).
+// The forward on the CPU, in fp32 or with bf16 products. Each function is one node of the graph (nodes_cpu.hpp holds
+// their backward).
 #include "nodes_cpu.hpp"
 
 namespace stc::reference_transformer {

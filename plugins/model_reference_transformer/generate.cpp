@@ -1,10 +1,10 @@
 // Generation with a cache of keys and values, in LibTorch's operators.
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
-#include <ATen/TensorOperators.h>
 
 #include <string>
 
@@ -31,10 +31,11 @@ at::Tensor rotated_heads(const at::Tensor& x, const Rope& rope, int64_t begin, i
 }  // namespace
 
 Cache Transformer::generate_begin(int64_t rows, int64_t max_length) const {
-  if (rows <= 0) throw Fault(STC_ERROR_INVALID_ARGUMENT, "generate: got " + std::to_string(rows) + " rows, expected > 0");
+  if (rows <= 0)
+    throw Fault(STC_ERROR_INVALID_ARGUMENT, "generate: got " + std::to_string(rows) + " rows, expected > 0");
   if (max_length <= 0 || max_length > config_.block_size) {
-    throw Fault(STC_ERROR_INVALID_ARGUMENT, "generate: length " + std::to_string(max_length) + ", expected 1 to the block size " +
-                                                std::to_string(config_.block_size));
+    throw Fault(STC_ERROR_INVALID_ARGUMENT, "generate: length " + std::to_string(max_length) +
+                                                ", expected 1 to the block size " + std::to_string(config_.block_size));
   }
   Cache cache;
   cache.rows = rows;
@@ -76,13 +77,13 @@ at::Tensor Transformer::attend_cached(const at::Tensor& qkv, Cache& cache, size_
 at::Tensor Transformer::generate_step(Cache& cache, const at::Tensor& ids) {
   at::NoGradGuard no_grad;
   if (ids.dim() != 2 || ids.size(0) != cache.rows || ids.size(1) == 0) {
-    throw Fault(STC_ERROR_INVALID_ARGUMENT,
-                "generate: ids of shape " + shape_text(ids) + ", expected (" + std::to_string(cache.rows) + ", at least 1)");
+    throw Fault(STC_ERROR_INVALID_ARGUMENT, "generate: ids of shape " + shape_text(ids) + ", expected (" +
+                                                std::to_string(cache.rows) + ", at least 1)");
   }
   const int64_t t = ids.size(1);
   if (cache.length + t > cache.max_length) {
-    throw Fault(STC_ERROR_INVALID_ARGUMENT, "generate: " + std::to_string(cache.length + t) + " positions, the cache has " +
-                                                std::to_string(cache.max_length));
+    throw Fault(STC_ERROR_INVALID_ARGUMENT, "generate: " + std::to_string(cache.length + t) +
+                                                " positions, the cache has " + std::to_string(cache.max_length));
   }
   const at::Tensor input = checked_ids(ids, config_.vocab_size, device_);
   Functions& f = *generating_functions();

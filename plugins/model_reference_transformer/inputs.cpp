@@ -27,8 +27,8 @@ void check_values(const char* name, const at::Tensor& t, int64_t vocab, bool all
     if (value[i] >= 0 && value[i] < vocab) continue;
     if (allow_ignored && value[i] == -100) continue;
     throw bad_input(std::string(name) + ": got " + std::to_string(value[i]) + " at row " +
-                    std::to_string(i / t.size(1)) + ", position " + std::to_string(i % t.size(1)) +
-                    ", expected 0 to " + std::to_string(vocab - 1) + (allow_ignored ? ", or -100 (ignored)" : ""));
+                    std::to_string(i / t.size(1)) + ", position " + std::to_string(i % t.size(1)) + ", expected 0 to " +
+                    std::to_string(vocab - 1) + (allow_ignored ? ", or -100 (ignored)" : ""));
   }
 }
 

@@ -45,8 +45,8 @@ struct Kernels {
                       int64_t begin, int64_t end);
   /// sum = x + branch * mask1 * mask2 (when branch is given); rstd = 1/sqrt(mean(sum^2) + eps);
   /// normed = sum * rstd * weight. RMSNorm: Zhang and Sennrich, arXiv:1910.07467.
-  void (*add_rms_norm)(const float* x, const float* branch, const float* weight, float* sum, float* normed,
-                       float* rstd, int64_t C, Dropout mask1, Dropout mask2, int64_t begin, int64_t end);
+  void (*add_rms_norm)(const float* x, const float* branch, const float* weight, float* sum, float* normed, float* rstd,
+                       int64_t C, Dropout mask1, Dropout mask2, int64_t begin, int64_t end);
   /// dx = d_sum (may be null) + the gradient through the norm; d_branch = dx * masks when given;
   /// d_weight (C) += over the rows of the range.
   void (*add_rms_norm_backward)(const float* d_normed, const float* d_sum, const float* sum, const float* weight,
@@ -69,8 +69,8 @@ struct Kernels {
   /// Scores (B,H,T,T) become probabilities in place: softmax(scale * score) over keys j <= i whose
   /// mask (B,T; may be null) is true; a row without keys becomes zero. dropped = probabilities times
   /// the mask of attention dropout. Rows [begin, end) of B*H*T.
-  void (*causal_softmax)(float* scores, float* dropped, const bool* mask, float scale, HeadShape shape,
-                         Dropout dropout, int64_t begin, int64_t end);
+  void (*causal_softmax)(float* scores, float* dropped, const bool* mask, float scale, HeadShape shape, Dropout dropout,
+                         int64_t begin, int64_t end);
   /// d_scores = scale * P * (dP*mask - sum_j dP*mask*P), in place of dP.
   void (*causal_softmax_backward)(const float* probabilities, float* d_probabilities, float scale, HeadShape shape,
                                   Dropout dropout, int64_t begin, int64_t end);

@@ -261,8 +261,7 @@ void split_heads_backward(const float* dq, HeadStrides q_strides, const float* d
 }
 
 template <bool kBf16>
-void merge_heads(const float* heads, HeadStrides strides, float* merged, HeadShape shape, int64_t begin,
-                 int64_t end) {
+void merge_heads(const float* heads, HeadStrides strides, float* merged, HeadShape shape, int64_t begin, int64_t end) {
   const int64_t D = shape.head_dim;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t b = i / shape.time;

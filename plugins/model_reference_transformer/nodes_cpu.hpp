@@ -6,8 +6,8 @@
 /// Private to functions_cpu.cpp.
 #pragma once
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/bmm.h>
@@ -134,10 +134,10 @@ struct NormNode final : Node {
     at::Tensor partial = at::zeros({chunks, c}, at::kFloat);
     shared->parallel(chunks, std::max<int64_t>(1, grain(chunk * c)), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        shared->kernels.add_rms_norm_backward(
-            data(g), direct.defined() ? data(direct) : nullptr, data(sum), data(weight->value), data(rstd), out(dx),
-            own_branch ? out(d_branch) : nullptr, out(partial) + i * c, c, mask1, mask2, i * chunk,
-            std::min(n, (i + 1) * chunk));
+        shared->kernels.add_rms_norm_backward(data(g), direct.defined() ? data(direct) : nullptr, data(sum),
+                                              data(weight->value), data(rstd), out(dx),
+                                              own_branch ? out(d_branch) : nullptr, out(partial) + i * c, c, mask1,
+                                              mask2, i * chunk, std::min(n, (i + 1) * chunk));
       }
     });
     const float beta = weight->take_beta();
@@ -173,7 +173,7 @@ struct NormNode final : Node {
 struct LinearNode final : Node {
   SharedPtr shared;
   Slice* weight = nullptr;
-  at::Tensor x;             // (N, cols)
+  at::Tensor x;               // (N, cols)
   bool from_outside = false;  // the gradient comes from operators that do not round it
 
   std::string name() const override { return "stc::Linear"; }
@@ -322,8 +322,7 @@ struct AttentionNode final : Node {
     at::Tensor dropped = at::empty_like(probabilities);
     shared->parallel(s.rows * s.heads() * s.time, grain(8 * s.time), [&](int64_t begin, int64_t end) {
       shared->kernels.apply_mask(data(probabilities), out(dropped), s.time, info.dropout, begin, end);
-      shared->kernels.causal_softmax_backward(data(probabilities), out(d_scores), scale(), s, info.dropout, begin,
-                                              end);
+      shared->kernels.causal_softmax_backward(data(probabilities), out(d_scores), scale(), s, info.dropout, begin, end);
     });
     const at::Tensor dv = at::bmm(dropped.transpose(1, 2), rows_of(d_result));
     const at::Tensor dq = at::bmm(d_scores, k.squeeze(1));

@@ -19,9 +19,9 @@ namespace stc::reference_transformer {
 
 /// One weight as the functions see it: a slice of the packed buffers.
 struct Slice {
-  at::Tensor value;                // (rows, cols) or (C); records no gradient
-  at::Tensor transposed;           // view of value, (cols, rows); matrices only
-  at::Tensor bf16;                 // value rounded to bf16, kept in fp32; matrices, after allocate_bf16
+  at::Tensor value;       // (rows, cols) or (C); records no gradient
+  at::Tensor transposed;  // view of value, (cols, rows); matrices only
+  at::Tensor bf16;        // value rounded to bf16, kept in fp32; matrices, after allocate_bf16
   at::Tensor bf16_transposed;
   at::Tensor grad;                 // same shape as value
   std::vector<at::Tensor> leaves;  // the named tensors whose rows value holds, in order
@@ -39,9 +39,9 @@ struct Slice {
 struct Leaf {
   std::string name;
   std::vector<std::string> aliases;
-  int32_t role = 0;    // STC_ROLE_*
-  at::Tensor value;    // leaf of autograd; a view of the packed buffer; .grad is `grad`
-  at::Tensor grad;     // view of the packed gradient buffer
+  int32_t role = 0;  // STC_ROLE_*
+  at::Tensor value;  // leaf of autograd; a view of the packed buffer; .grad is `grad`
+  at::Tensor grad;   // view of the packed gradient buffer
   Slice* slice = nullptr;
 };
 
@@ -59,11 +59,11 @@ class Parameters {
 
   std::vector<Leaf> leaves;  // order of the state_dict
   std::vector<BlockWeights> blocks;
-  Slice wte;                 // (V, C)
-  Slice ln_f;                // (C)
+  Slice wte;   // (V, C)
+  Slice ln_f;  // (C)
   Slice& head() { return tied_ ? wte : head_; }
-  at::Tensor values;         // all weights, flat; slices start at multiples of 64 bytes
-  at::Tensor gradients;      // all gradients, flat, same offsets
+  at::Tensor values;     // all weights, flat; slices start at multiples of 64 bytes
+  at::Tensor gradients;  // all gradients, flat, same offsets
 
   /// The weights rounded to bf16, same offsets: the factors of products in bf16. Undefined until
   /// allocate_bf16; whoever multiplies refreshes it while it is stale.

@@ -16,14 +16,10 @@ at::Device device_of(const Host& host) {
   const DeviceInfo info = host.device();
   const auto index = static_cast<at::DeviceIndex>(info.index);
   switch (info.type) {
-    case STC_DEVICE_CPU:
-      return at::kCPU;
-    case STC_DEVICE_CUDA:
-      return {at::kCUDA, index};
-    case STC_DEVICE_MPS:
-      return {at::kMPS, index};
-    default:
-      throw Fault(STC_ERROR_UNSUPPORTED, "reference_transformer runs on cpu, cuda and mps devices");
+    case STC_DEVICE_CPU: return at::kCPU;
+    case STC_DEVICE_CUDA: return {at::kCUDA, index};
+    case STC_DEVICE_MPS: return {at::kMPS, index};
+    default: throw Fault(STC_ERROR_UNSUPPORTED, "reference_transformer runs on cpu, cuda and mps devices");
   }
 }
 
@@ -45,8 +41,8 @@ class ReferenceTransformer {
     static void describe(V& v) {
       v("vocab_size", &Params::vocab_size, "number of token ids", 1, 1 << 30)(
           "max_seq_len", &Params::max_seq_len, "longest sequence (block size)", 1, 1 << 24)(
-          "n_layer", &Params::n_layer, "number of blocks", 1, 65536)(
-          "n_head", &Params::n_head, "query heads", 1, 65536)(
+          "n_layer", &Params::n_layer, "number of blocks", 1, 65536)("n_head", &Params::n_head, "query heads", 1,
+                                                                     65536)(
           "n_kv_head", &Params::n_kv_head, "key and value heads, a divisor of n_head; null: n_head", 1, 65536)(
           "d_model", &Params::d_model, "width, a multiple of 2 * n_head", 1, 1 << 24)(
           "d_ff", &Params::d_ff, "two thirds of it are the width of the MLP; null: 4 * d_model", 1, 1 << 26)(

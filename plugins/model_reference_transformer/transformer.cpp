@@ -61,8 +61,7 @@ Activations Transformer::block(Functions& f, size_t index, const Sites& sites, c
   if (index == 0) {
     normed = f.norm(x, weights.ln1);
   } else {
-    std::tie(x, normed) =
-        f.add_norm(x, input.second, sites.at(index - 1, DropoutSite::kMlp), Dropout{}, weights.ln1);
+    std::tie(x, normed) = f.add_norm(x, input.second, sites.at(index - 1, DropoutSite::kMlp), Dropout{}, weights.ln1);
   }
   const at::Tensor attended = f.linear(attend(f.linear(normed, weights.qkv), index), weights.out);
   std::tie(x, normed) = f.add_norm(x, attended, sites.at(index, DropoutSite::kAttentionOutput),
@@ -116,12 +115,11 @@ ForwardOutput Transformer::forward(const ForwardPass& pass, const at::Tensor& id
                                    const at::Tensor& mask) {
   const at::Tensor input = checked_ids(ids, config_.vocab_size, device_);
   if (ids.size(1) > config_.block_size) {
-    throw Fault(STC_ERROR_INVALID_ARGUMENT, "input_ids: shape " + shape_text(ids) + ", block size is " +
-                                                std::to_string(config_.block_size));
+    throw Fault(STC_ERROR_INVALID_ARGUMENT,
+                "input_ids: shape " + shape_text(ids) + ", block size is " + std::to_string(config_.block_size));
   }
   const at::Tensor keys = mask.defined() ? checked_mask(mask, ids, device_) : at::Tensor();
-  const at::Tensor targets =
-      labels.defined() ? checked_labels(labels, ids, config_.vocab_size, device_) : at::Tensor();
+  const at::Tensor targets = labels.defined() ? checked_labels(labels, ids, config_.vocab_size, device_) : at::Tensor();
 
   Functions& f = *functions();
   if (at::GradMode::is_enabled()) f.start(pass.accumulate);

@@ -27,7 +27,7 @@ namespace stc::reference_transformer {
 /// One forward.
 struct ForwardPass {
   bool training = false;
-  bool accumulate = false;   // gradients add to the window's; otherwise the next backward replaces them
+  bool accumulate = false;  // gradients add to the window's; otherwise the next backward replaces them
   uint64_t dropout_key = 0;
 };
 

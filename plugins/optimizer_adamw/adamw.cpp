@@ -67,8 +67,8 @@ void AdamW::step(const Step& step, const stable::Gradients& gradients) {
   }
   if (!on_host.empty()) {
     if (step.found_inf != nullptr && stable::read_scalar(host_, step.found_inf, "found_inf") != 0) return;
-    const double factor =
-        step.grad_factor_t != nullptr ? stable::read_scalar(host_, step.grad_factor_t, "grad_factor") : step.grad_factor;
+    const double factor = step.grad_factor_t != nullptr ? stable::read_scalar(host_, step.grad_factor_t, "grad_factor")
+                                                        : step.grad_factor;
     on_host_.step(settings_, groups_, step.lr, factor, on_host);
   }
   if (!device_indices.empty()) {
@@ -104,8 +104,7 @@ void AdamW::load(stable::StateReader& reader) {
   for (const Slot& slot : slots_) {
     const int32_t dtype = slot.on_host ? slot.state_dtype() : slot.dtype;
     all.push_back({stable::state_tensor(reader, slot, "exp_avg", dtype),
-                   stable::state_tensor(reader, slot, "exp_avg_sq", dtype),
-                   stable::state_count(reader, slot, "step")});
+                   stable::state_tensor(reader, slot, "exp_avg_sq", dtype), stable::state_count(reader, slot, "step")});
   }
   for (size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];

@@ -276,7 +276,8 @@ BOOST_AUTO_TEST_CASE(refuses_gradients_unlike_their_parameter_and_changes_nothin
   BOOST_TEST(refusal(at::ones({5}, at::kDouble)) ==
              "plugin adamw (optimizer): step: parameter p1: gradient has dtype float64, expected float32");
   BOOST_TEST(holds(refusal(at::ones({5}).to_sparse()), "parameter p1: gradient: tensor_info: layout sparse"));
-  BOOST_TEST(holds(refusal(at::ones({5}, at::kComplexFloat)), "parameter p1: gradient: tensor_info: dtype ComplexFloat"));
+  BOOST_TEST(
+      holds(refusal(at::ones({5}, at::kComplexFloat)), "parameter p1: gradient: tensor_info: dtype ComplexFloat"));
   BOOST_TEST(same_bits(trained.values, initial));
   BOOST_TEST(trained.state("p0/step").item<int64_t>() == 0);
 }
@@ -318,8 +319,8 @@ BOOST_AUTO_TEST_CASE(refuses_a_state_that_is_not_its_own_and_keeps_what_it_has) 
   for (auto& tensor : resized) {
     if (tensor.name == "p1/exp_avg") tensor.shape = {1, 3};
   }
-  BOOST_TEST(holds(message_of([&] { trained.load(resized); }),
-                   "state p1/exp_avg: got float32 (1,3), expected float32 (3)"));
+  BOOST_TEST(
+      holds(message_of([&] { trained.load(resized); }), "state p1/exp_avg: got float32 (1,3), expected float32 (3)"));
   BOOST_TEST(at::equal(trained.state("p0/exp_avg"), before));
 }
 

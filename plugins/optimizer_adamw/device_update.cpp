@@ -58,7 +58,8 @@ bool DeviceUpdate::can_fuse(const Host& host, bool demanded) const {
     }
   }
   if (reason.empty()) return true;
-  host.log(demanded ? STC_LOG_WARNING : STC_LOG_DEBUG, "fused: the device has no fused update, the plain one is used: " + reason);
+  host.log(demanded ? STC_LOG_WARNING : STC_LOG_DEBUG,
+           "fused: the device has no fused update, the plain one is used: " + reason);
   return false;
 }
 
@@ -81,7 +82,8 @@ void DeviceUpdate::step(const Settings& settings, const std::vector<Group>& grou
                         const std::vector<uint32_t>& indices, const std::vector<Tensor>& gradients) {
   const stable::NoGradGuard no_grad;
   // The fused operator takes one rate, one decay and one type a call.
-  std::map<std::pair<std::pair<uint32_t, int64_t>, int32_t>, std::pair<std::vector<uint32_t>, std::vector<Tensor>>> calls;
+  std::map<std::pair<std::pair<uint32_t, int64_t>, int32_t>, std::pair<std::vector<uint32_t>, std::vector<Tensor>>>
+      calls;
   for (size_t i = 0; i < indices.size(); ++i) {
     Slot& slot = (*slots_)[indices[i]];
     const int64_t t = ++slot.updates;

@@ -29,8 +29,8 @@ class DeviceUpdate {
   static void copy_state(Slot& slot, const stable::Tensor& exp_avg, const stable::Tensor& exp_avg_sq);
 
  private:
-  void step_fused(const Settings& settings, const Group& group, const Step& step,
-                  const std::vector<uint32_t>& indices, const std::vector<stable::Tensor>& gradients, int64_t t);
+  void step_fused(const Settings& settings, const Group& group, const Step& step, const std::vector<uint32_t>& indices,
+                  const std::vector<stable::Tensor>& gradients, int64_t t);
   void step_composed(const Settings& settings, const Group& group, const Step& step, Slot& slot,
                      const stable::Tensor& gradient, int64_t t);
 

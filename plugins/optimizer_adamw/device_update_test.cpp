@@ -142,7 +142,8 @@ BOOST_AUTO_TEST_CASE(falls_back_with_a_line_where_the_device_cannot_fuse) {
     BOOST_TEST(!device.can_fuse(host, c.demanded));
     BOOST_REQUIRE(lines.size() == 1);
     BOOST_TEST(lines[0].first == c.level);
-    BOOST_TEST(lines[0].second.starts_with("fused: the device has no fused update, the plain one is used: "), lines[0].second);
+    BOOST_TEST(lines[0].second.starts_with("fused: the device has no fused update, the plain one is used: "),
+               lines[0].second);
     BOOST_TEST(lines[0].second.find("Int") != std::string::npos, lines[0].second);
   }
 }

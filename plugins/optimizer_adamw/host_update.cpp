@@ -8,8 +8,8 @@ namespace stc::adamw {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-constexpr int64_t kBlock = 8192;      // elements: the five streams of a block fit into a core's L2
-constexpr int64_t kPerTask = 32768;   // elements worth the wake-up of another thread
+constexpr int64_t kBlock = 8192;     // elements: the five streams of a block fit into a core's L2
+constexpr int64_t kPerTask = 32768;  // elements worth the wake-up of another thread
 
 int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -86,7 +86,8 @@ void HostUpdate::step(const Settings& settings, const std::vector<Group>& groups
   for (const HostGradient& gradient : gradients) {
     Slot& slot = (*slots_)[gradient.slot];
     const int64_t t = ++slot.updates;
-    auto set = std::find_if(sets.begin(), sets.end(), [&](const FactorSet& s) { return s.group == slot.group && s.t == t; });
+    auto set =
+        std::find_if(sets.begin(), sets.end(), [&](const FactorSet& s) { return s.group == slot.group && s.t == t; });
     if (set == sets.end()) {
       const Group& group = groups[slot.group];
       const double rate = lr * group.lr_scale;

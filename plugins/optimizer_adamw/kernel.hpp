@@ -12,9 +12,9 @@ struct Factors {
   S grad_factor;
   S beta1, one_minus_beta1;
   S beta2, one_minus_beta2;
-  S decay;      // 1 - lr * weight_decay
-  S step;       // lr / (1 - beta1^t)
-  S root_scale; // 1 / sqrt(1 - beta2^t)
+  S decay;       // 1 - lr * weight_decay
+  S step;        // lr / (1 - beta1^t)
+  S root_scale;  // 1 / sqrt(1 - beta2^t)
   S eps;
 };
 

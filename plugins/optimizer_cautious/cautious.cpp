@@ -35,7 +35,8 @@ class Cautious {
     static void describe(V&) {}
   };
 
-  Cautious(const Params&, stc::Host host, stc::Config section) : host_(host), base_(host, base_name(section), section) {}
+  Cautious(const Params&, stc::Host host, stc::Config section)
+      : host_(host), base_(host, base_name(section), section) {}
 
   void bind(const std::vector<stable::BoundParameter>& parameters, const std::vector<Group>& groups) {
     parameters_ = parameters;
@@ -66,4 +67,5 @@ class Cautious {
 
 }  // namespace stc::cautious
 
-STC_OPTIMIZER_PLUGIN(stc::cautious::Cautious, "cautious", "1.0.0", "applies only updates that agree in sign with the gradient, around any optimizer")
+STC_OPTIMIZER_PLUGIN(stc::cautious::Cautious, "cautious", "1.0.0",
+                     "applies only updates that agree in sign with the gradient, around any optimizer")

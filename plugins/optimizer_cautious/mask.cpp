@@ -2,10 +2,10 @@
 
 #include <cstring>
 
-#include <stc/stable/ops.hpp>
-#include <stc/stable/update.hpp>
 #include <torch/headeronly/util/BFloat16.h>
 #include <torch/headeronly/util/Half.h>
+#include <stc/stable/ops.hpp>
+#include <stc/stable/update.hpp>
 
 namespace stc::cautious {
 namespace {

@@ -97,4 +97,5 @@ class Lion {
 
 }  // namespace stc::lion
 
-STC_OPTIMIZER_PLUGIN(stc::lion::Lion, "lion", "1.0.0", "the sign of an interpolated momentum, with decoupled weight decay")
+STC_OPTIMIZER_PLUGIN(stc::lion::Lion, "lion", "1.0.0",
+                     "the sign of an interpolated momentum, with decoupled weight decay")

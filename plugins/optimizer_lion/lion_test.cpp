@@ -66,8 +66,8 @@ BOOST_AUTO_TEST_SUITE(optimizer_lion)
 
 BOOST_AUTO_TEST_CASE(conforms) {
   stc::host::install_torch_services();  // the operators of namespace stc
-  const auto report = stc::testing::check_optimizer(stc::testing::Subject(
-      stc::test::plugin_folder() + "/stc_optimizer_lion.so", STC_KIND_OPTIMIZER, "lion"));
+  const auto report = stc::testing::check_optimizer(
+      stc::testing::Subject(stc::test::plugin_folder() + "/stc_optimizer_lion.so", STC_KIND_OPTIMIZER, "lion"));
   BOOST_TEST(report.passed(), report.text());
 }
 
@@ -145,8 +145,9 @@ BOOST_AUTO_TEST_CASE(names_what_it_refuses) {
              "plugin lion (optimizer): step: parameter p0: gradient has shape (3), expected (4)");
   auto state = trained.save();
   state[0].shape = {2, 2};
-  BOOST_TEST(message_of([&] { trained.load(state); }).find(
-                 "state p0/exp_avg: got float32 (2,2), expected float32 (4)") != std::string::npos);
+  BOOST_TEST(message_of([&] {
+               trained.load(state);
+             }).find("state p0/exp_avg: got float32 (2,2), expected float32 (4)") != std::string::npos);
   state.clear();
   BOOST_TEST(message_of([&] { trained.load(state); }).find("state p0/exp_avg: is missing") != std::string::npos);
 }

@@ -78,9 +78,8 @@ void DeviceUpdate::step_batch(const Settings& settings, const std::vector<Group>
   const Tensor g = stable::scaled_gradient(stack(gradients, rows, cols), step, first.state_dtype());
   const Tensor m = stable::add(stable::mul(stack(momenta, rows, cols), settings.momentum), g, 1 - settings.momentum);
   const Tensor q = settings.nesterov ? stable::add(g, stable::sub(m, g), settings.momentum) : m;
-  Tensor u = first.transposed()
-                 ? stable::transpose(newton_schulz(stable::transpose(q, 1, 2), settings.ns_steps), 1, 2)
-                 : newton_schulz(q, settings.ns_steps);
+  Tensor u = first.transposed() ? stable::transpose(newton_schulz(stable::transpose(q, 1, 2), settings.ns_steps), 1, 2)
+                                : newton_schulz(q, settings.ns_steps);
   if (settings.plus) u = normalised(normalised(u, 2, settings.norm_eps), 1, settings.norm_eps);
   for (size_t i = 0; i < batch.size(); ++i) {
     const Slot& slot = *batch[i];
@@ -90,9 +89,8 @@ void DeviceUpdate::step_batch(const Settings& settings, const std::vector<Group>
       return stable::reshape(stable::narrow(x, 0, static_cast<int64_t>(i), 1), {rows, cols});
     };
     const Tensor old = stable::to(slot.tensor, slot.state_dtype());
-    Tensor next = stable::to(stable::add(stable::mul(old, 1 - rate * group.weight_decay), layer(u),
-                                         -rate * slot.rate_scale()),
-                             slot.dtype);
+    Tensor next = stable::to(
+        stable::add(stable::mul(old, 1 - rate * group.weight_decay), layer(u), -rate * slot.rate_scale()), slot.dtype);
     if (settings.cautious) {
       next = stable::where(stable::same_sign(stable::sub(slot.tensor, next), layer(g)), next, slot.tensor);
     }

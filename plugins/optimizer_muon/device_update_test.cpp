@@ -90,7 +90,8 @@ BOOST_AUTO_TEST_CASE(follows_the_host) {
             factor.data<float>()[0] = 0.5F;
             if (as_tensor) step.grad_factor_t = factor.get();
             std::vector<Tensor> gradients;
-            for (const Tensor& tensor : start) gradients.push_back(random({tensor.sizes()[0], tensor.sizes()[1]}, engine));
+            for (const Tensor& tensor : start)
+              gradients.push_back(random({tensor.sizes()[0], tensor.sizes()[1]}, engine));
             host.step(settings, groups, step.lr, 0.5,
                       {{0, gradients[0].data()}, {1, gradients[1].data()}, {2, gradients[2].data()}});
             device.step(settings, groups, step, {0, 1, 2}, gradients);

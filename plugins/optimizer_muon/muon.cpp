@@ -85,9 +85,8 @@ void Muon::step(const Step& step, const stable::Gradients& gradients) {
   adamw_.step(step, rest.data(), static_cast<uint32_t>(rest.size()));
   if (!on_host.empty()) {
     if (step.found_inf != nullptr && stable::read_scalar(host_, step.found_inf, "found_inf") != 0) return;
-    const double factor = step.grad_factor_t != nullptr
-                              ? stable::read_scalar(host_, step.grad_factor_t, "grad_factor")
-                              : step.grad_factor;
+    const double factor = step.grad_factor_t != nullptr ? stable::read_scalar(host_, step.grad_factor_t, "grad_factor")
+                                                        : step.grad_factor;
     on_host_.step(settings_, groups_, step.lr, factor, on_host);
   }
   if (!device_indices.empty()) {
@@ -161,5 +160,4 @@ const char* Muon::algorithm(uint32_t index) const {
 
 }  // namespace stc::muon
 
-STC_OPTIMIZER_PLUGIN(stc::muon::Muon, "muon", "1.0.0",
-                     "Muon for the matrices of linear layers, AdamW for the rest")
+STC_OPTIMIZER_PLUGIN(stc::muon::Muon, "muon", "1.0.0", "Muon for the matrices of linear layers, AdamW for the rest")

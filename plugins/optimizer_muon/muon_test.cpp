@@ -31,17 +31,17 @@ World& world() {
 }
 
 Value section() {
-  return Value{{"name", "muon"},         {"betas", {0.9, 0.95}}, {"eps", 1e-8},         {"fused", nullptr},
-               {"muon_momentum", 0.95}, {"muon_ns_steps", 5},   {"muon_nesterov", true}, {"muon_plus", false},
-               {"muon_norm_eps", 1e-8}};
+  return Value{{"name", "muon"},        {"betas", {0.9, 0.95}},  {"eps", 1e-8},
+               {"fused", nullptr},      {"muon_momentum", 0.95}, {"muon_ns_steps", 5},
+               {"muon_nesterov", true}, {"muon_plus", false},    {"muon_norm_eps", 1e-8}};
 }
 
 /// Small and large enough to be worth threads, wide, tall, square, equal shapes; then what goes to AdamW.
-const std::vector<std::vector<int64_t>> kShapes = {{48, 32}, {32, 48}, {64, 64}, {160, 176}, {400, 130}, {64, 64},
-                                                   {1, 7},   {17},     {40, 8},  {3, 2, 2}};
-const std::vector<int> kRoles = {STC_ROLE_LINEAR, STC_ROLE_LINEAR, STC_ROLE_LINEAR, STC_ROLE_LINEAR, STC_ROLE_LINEAR,
-                                 STC_ROLE_FORCE_MUON, STC_ROLE_LINEAR, STC_ROLE_NORM, STC_ROLE_EMBEDDING,
-                                 STC_ROLE_FORCE_MUON};
+const std::vector<std::vector<int64_t>> kShapes = {{48, 32}, {32, 48}, {64, 64}, {160, 176}, {400, 130},
+                                                   {64, 64}, {1, 7},   {17},     {40, 8},    {3, 2, 2}};
+const std::vector<int> kRoles = {STC_ROLE_LINEAR,    STC_ROLE_LINEAR,     STC_ROLE_LINEAR, STC_ROLE_LINEAR,
+                                 STC_ROLE_LINEAR,    STC_ROLE_FORCE_MUON, STC_ROLE_LINEAR, STC_ROLE_NORM,
+                                 STC_ROLE_EMBEDDING, STC_ROLE_FORCE_MUON};
 constexpr size_t kMatrices = 7;
 
 std::vector<at::Tensor> varied(at::ScalarType type = at::kFloat) {
@@ -163,7 +163,8 @@ BOOST_AUTO_TEST_SUITE(optimizer_muon)
 BOOST_AUTO_TEST_CASE(conforms) {
   stc::host::install_torch_services();  // the operators of namespace stc
   const auto subject = [](const std::string& name) {
-    return stc::testing::Subject(stc::test::plugin_folder() + "/stc_optimizer_" + name + ".so", STC_KIND_OPTIMIZER, name);
+    return stc::testing::Subject(stc::test::plugin_folder() + "/stc_optimizer_" + name + ".so", STC_KIND_OPTIMIZER,
+                                 name);
   };
   stc::testing::OptimizerCase given;
   given.inner.push_back(subject("adamw"));
@@ -173,7 +174,8 @@ BOOST_AUTO_TEST_CASE(conforms) {
 
 BOOST_AUTO_TEST_CASE(follows_the_formula_in_double) {
   // The iteration enlarges a rounding of 1e-16 by at most 3.4445^5 = 485, six times.
-  for (const Value& config : {section(), with("muon_plus", true), with("muon_nesterov", false), with("muon_ns_steps", 2)}) {
+  for (const Value& config :
+       {section(), with("muon_plus", true), with("muon_nesterov", false), with("muon_ns_steps", 2)}) {
     BOOST_TEST_CONTEXT(config.dump()) { follow(config, at::kDouble, 1e-12, 1e-15); }
   }
 }
@@ -401,7 +403,8 @@ BOOST_AUTO_TEST_CASE(refuses_gradients_unlike_their_parameter_and_changes_nothin
              "plugin muon (optimizer): step: parameter p0: gradient has shape (3,4), expected (4,3)");
   BOOST_TEST(refusal(at::ones({4, 3}), at::ones({4})) ==
              "plugin muon (optimizer): step: plugin adamw: parameter p1: gradient has shape (4), expected (5)");
-  BOOST_TEST(holds(refusal(at::ones({4, 3}).to_sparse(), at::ones({5})), "parameter p0: gradient: tensor_info: layout"));
+  BOOST_TEST(
+      holds(refusal(at::ones({4, 3}).to_sparse(), at::ones({5})), "parameter p0: gradient: tensor_info: layout"));
   BOOST_TEST(holds(refusal(at::ones({4, 3}, at::kComplexFloat), at::ones({5})), "tensor_info: dtype ComplexFloat"));
   BOOST_TEST(same_bits(trained.values, initial));
   BOOST_TEST(trained.state("p1/step").item<int64_t>() == 0);

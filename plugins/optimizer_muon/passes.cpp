@@ -158,7 +158,7 @@ void apply(const Matrix& w, bool cautious, int64_t begin, int64_t end, const S* 
   });
 }
 
-#define STC_MUON_PASSES(P, S)                                                         \
+#define STC_MUON_PASSES(P, S)                                                      \
   template double direct<P, S>(const Matrix&, double, bool, int64_t, int64_t, S*); \
   template void apply<P, S>(const Matrix&, bool, int64_t, int64_t, const S*);
 STC_MUON_PASSES(float, float)
@@ -166,9 +166,9 @@ STC_MUON_PASSES(double, double)
 STC_MUON_PASSES(c10::Half, float)
 STC_MUON_PASSES(c10::BFloat16, float)
 
-#define STC_MUON_ITERATION_PASSES(S)                                              \
-  template void scale<S>(S*, int64_t, double);                                    \
-  template void normalise_rows<S>(S*, int64_t, int64_t, int64_t, double);         \
+#define STC_MUON_ITERATION_PASSES(S)                                      \
+  template void scale<S>(S*, int64_t, double);                            \
+  template void normalise_rows<S>(S*, int64_t, int64_t, int64_t, double); \
   template void normalise_columns<S>(S*, int64_t, int64_t, int64_t, int64_t, double);
 STC_MUON_ITERATION_PASSES(float)
 STC_MUON_ITERATION_PASSES(double)

@@ -10,8 +10,8 @@ __attribute__((weak)) void sgemm_(const char* transpose_a, const char* transpose
                                   const int* k, const float* alpha, const float* a, const int* lda, const float* b,
                                   const int* ldb, const float* beta, float* c, const int* ldc);
 __attribute__((weak)) void dgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
-                                  const int* k, const double* alpha, const double* a, const int* lda,
-                                  const double* b, const int* ldb, const double* beta, double* c, const int* ldc);
+                                  const int* k, const double* alpha, const double* a, const int* lda, const double* b,
+                                  const int* ldb, const double* beta, double* c, const int* ldc);
 }
 
 namespace stc::muon {
@@ -19,8 +19,8 @@ namespace {
 
 /// C = alpha A op(B) + beta C, row-major, all with the given row lengths. op transposes when asked.
 template <class S>
-void multiply(bool transpose_b, int64_t rows, int64_t cols, int64_t inner, S alpha, const S* a, int64_t lda,
-              const S* b, int64_t ldb, S beta, S* c, int64_t ldc) {
+void multiply(bool transpose_b, int64_t rows, int64_t cols, int64_t inner, S alpha, const S* a, int64_t lda, const S* b,
+              int64_t ldb, S beta, S* c, int64_t ldc) {
   // Fortran reads rows as columns: C^T = op(B)^T A^T.
   const int m = static_cast<int>(cols), n = static_cast<int>(rows), k = static_cast<int>(inner);
   const int row_a = static_cast<int>(lda), row_b = static_cast<int>(ldb), row_c = static_cast<int>(ldc);
@@ -53,8 +53,8 @@ void gram_rows(const S* x, int64_t rows, int64_t cols, int64_t begin, int64_t en
 template <class S>
 void polynomial_rows(const S* a, int64_t rows, int64_t begin, int64_t end, S* p) {
   for (int64_t r = begin; r < end; ++r) std::copy_n(a + r * rows, end, p + r * rows);
-  multiply<S>(false, end - begin, end, rows, static_cast<S>(kC), a + begin * rows, rows, a, rows,
-              static_cast<S>(kB), p + begin * rows, rows);
+  multiply<S>(false, end - begin, end, rows, static_cast<S>(kC), a + begin * rows, rows, a, rows, static_cast<S>(kB),
+              p + begin * rows, rows);
   for (int64_t r = begin; r < end; ++r) p[r * rows + r] += static_cast<S>(kA);
   mirror(p, rows, begin, end);
 }
@@ -70,9 +70,9 @@ void product_rows(const S* p, const S* x, int64_t rows, int64_t cols, int64_t be
   multiply<S>(false, end - begin, cols, rows, 1, p + begin * rows, rows, x, cols, 0, y + begin * cols, cols);
 }
 
-#define STC_MUON_PRODUCTS(S)                                                     \
-  template void gram_rows<S>(const S*, int64_t, int64_t, int64_t, int64_t, S*);  \
-  template void polynomial_rows<S>(const S*, int64_t, int64_t, int64_t, S*);     \
+#define STC_MUON_PRODUCTS(S)                                                                  \
+  template void gram_rows<S>(const S*, int64_t, int64_t, int64_t, int64_t, S*);               \
+  template void polynomial_rows<S>(const S*, int64_t, int64_t, int64_t, S*);                  \
   template void symmetric_product_rows<S>(const S*, const S*, int64_t, int64_t, int64_t, S*); \
   template void product_rows<S>(const S*, const S*, int64_t, int64_t, int64_t, int64_t, S*);
 STC_MUON_PRODUCTS(float)

@@ -43,9 +43,10 @@ BOOST_DATA_TEST_CASE(goes_by_role_rank_and_name, boost::unit_test::data::make(kC
 }
 
 BOOST_AUTO_TEST_CASE(every_word_that_excludes_does_so_as_leaf_and_as_parent) {
-  for (const char* word : {"embed", "embedding", "wte", "wpe", "lm_head", "classifier", "output", "output_proj", "score",
-                           "score_proj", "head"}) {
-    for (const std::string& name : {std::string(word), std::string(word) + ".weight", "a." + std::string(word) + ".b.weight"}) {
+  for (const char* word : {"embed", "embedding", "wte", "wpe", "lm_head", "classifier", "output", "output_proj",
+                           "score", "score_proj", "head"}) {
+    for (const std::string& name :
+         {std::string(word), std::string(word) + ".weight", "a." + std::string(word) + ".b.weight"}) {
       BOOST_TEST(!stc::muon::takes(STC_ROLE_LINEAR, name, 2, 12), name);
     }
   }

@@ -29,8 +29,8 @@ inline constexpr double kGuard = 1e-7;
 struct Slot : stable::BoundInfo {
   uint32_t index = 0;  // in the order of the plugin's bind
   int64_t updates = 0;
-  void* momentum = nullptr;         // on the host: a view into the packed buffer
-  stable::Tensor device_momentum;   // elsewhere
+  void* momentum = nullptr;        // on the host: a view into the packed buffer
+  stable::Tensor device_momentum;  // elsewhere
 
   int64_t rows() const { return sizes[0]; }
   int64_t cols() const { return sizes[1]; }

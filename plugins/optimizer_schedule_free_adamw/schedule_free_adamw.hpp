@@ -23,7 +23,7 @@ struct Counters {
 
 struct Slot : stable::BoundInfo {
   Counters counters;
-  Counters before;  // the last update, which a device may turn out to have skipped
+  Counters before;               // the last update, which a device may turn out to have skipped
   stable::Tensor z, exp_avg_sq;  // in the state's type; z counts from the first update on
   stable::Tensor kept_y;         // in the parameter's type, while the parameter holds x
 };

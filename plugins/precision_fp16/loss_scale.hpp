@@ -20,7 +20,8 @@ struct LossScaleParams {
   template <class V>
   static void describe(V& v) {
     v("init_scale", &LossScaleParams::init_scale, "the loss scale at the start", stc::between(0.0, 1e38));
-    v("growth_factor", &LossScaleParams::growth_factor, "times the scale after growth_interval updates", stc::above(1.0));
+    v("growth_factor", &LossScaleParams::growth_factor, "times the scale after growth_interval updates",
+      stc::above(1.0));
     v("backoff_factor", &LossScaleParams::backoff_factor, "times the scale after an overflow", stc::between(0.0, 1.0));
     v("growth_interval", &LossScaleParams::growth_interval, "updates in a row without overflow", stc::at_least(1));
   }

@@ -30,8 +30,8 @@ struct Csv {
   // The file is opened here, so that a wrong path ends the run at its start, and begun at the first event, whose
   // fields are the columns.
   void open(const stc::RunInfo& run) {
-    path_ = params_.path ? host_.path_resolve(*params_.path)
-                         : std::string(run.run_dir()) + "/" + params_.event + ".csv";
+    path_ =
+        params_.path ? host_.path_resolve(*params_.path) : std::string(run.run_dir()) + "/" + params_.event + ".csv";
     resumed_ = run.resumed();
     file_ = stc::LineFile(path_);
   }
@@ -124,8 +124,8 @@ struct Csv {
       return;
     }
     left_out_.emplace_back(name);
-    host_.warning("field " + left_out_.back() + " is no column of " + path_ +
-                  ": columns are the fields of the first " + params_.event);
+    host_.warning("field " + left_out_.back() + " is no column of " + path_ + ": columns are the fields of the first " +
+                  params_.event);
   }
 
   Params params_;

@@ -105,7 +105,8 @@ BOOST_AUTO_TEST_CASE(columns_are_the_fields_of_the_first_record) {
     log = sink.log();
   }
   BOOST_CHECK_EQUAL(stc::testing::read_file(path), "step,loss\n1,2.5\n2,2.25\n2,2.25\n4,\n");
-  BOOST_CHECK_EQUAL(log, "field norm is no column of " + path.string() + ": columns are the fields of the first train_step\n");
+  BOOST_CHECK_EQUAL(
+      log, "field norm is no column of " + path.string() + ": columns are the fields of the first train_step\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_continues_the_table) {

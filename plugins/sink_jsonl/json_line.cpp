@@ -20,8 +20,8 @@ void append_control(std::string& out, unsigned char byte) {
 
 void append_float(std::string& out, double number) {
   char buffer[32];
-  const std::string_view text(buffer, static_cast<std::size_t>(
-                                          std::to_chars(buffer, buffer + sizeof buffer, number).ptr - buffer));
+  const std::string_view text(
+      buffer, static_cast<std::size_t>(std::to_chars(buffer, buffer + sizeof buffer, number).ptr - buffer));
   out += text;
   if (text.find_first_of(".e") == std::string_view::npos) {
     out += ".0";

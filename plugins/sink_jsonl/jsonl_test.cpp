@@ -69,9 +69,10 @@ BOOST_AUTO_TEST_CASE(integers_are_exact) {
 BOOST_AUTO_TEST_CASE(nan_and_infinity_are_null_with_a_flag) {
   Event event("train_step");
   event.add("loss", std::nan("")).add("lr", 0.5).add("norm", -std::numeric_limits<double>::infinity());
-  BOOST_CHECK_EQUAL(line_of(event),
-                    "{\"event\": \"train_step\", \"loss\": null, \"lr\": 0.5, \"norm\": null, \"nonfinite\": [\"loss\", "
-                    "\"norm\"]}\n");
+  BOOST_CHECK_EQUAL(
+      line_of(event),
+      "{\"event\": \"train_step\", \"loss\": null, \"lr\": 0.5, \"norm\": null, \"nonfinite\": [\"loss\", "
+      "\"norm\"]}\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_name_appears_once) {
@@ -86,9 +87,9 @@ BOOST_AUTO_TEST_CASE(strings_are_escaped_and_valid_utf8) {
                     "\"gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80\"");
   const std::string bad = "\xEF\xBF\xBD";
   BOOST_CHECK_EQUAL(string_of("a\xFFz"), "\"a" + bad + "z\"");
-  BOOST_CHECK_EQUAL(string_of("\xC3"), "\"" + bad + "\"");                            // cut short
-  BOOST_CHECK_EQUAL(string_of("\xC0\xAF"), "\"" + bad + bad + "\"");                  // overlong
-  BOOST_CHECK_EQUAL(string_of("\xED\xA0\x80"), "\"" + bad + bad + bad + "\"");        // surrogate
+  BOOST_CHECK_EQUAL(string_of("\xC3"), "\"" + bad + "\"");                                // cut short
+  BOOST_CHECK_EQUAL(string_of("\xC0\xAF"), "\"" + bad + bad + "\"");                      // overlong
+  BOOST_CHECK_EQUAL(string_of("\xED\xA0\x80"), "\"" + bad + bad + bad + "\"");            // surrogate
   BOOST_CHECK_EQUAL(string_of("\xF4\x90\x80\x80"), "\"" + bad + bad + bad + bad + "\"");  // above U+10FFFF
 }
 

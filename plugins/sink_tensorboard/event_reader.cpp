@@ -110,8 +110,7 @@ std::string text_of(std::string_view tensor) {
     } else {
       require(field.number == 2, "field of a tensor");
       const std::vector<Field> dim = fields_of(bytes_of(field.bytes, 2));
-      require(dim.size() == 1 && dim[0].number == 1 && dim[0].integer == 1,
-              "a shape other than [1]");
+      require(dim.size() == 1 && dim[0].number == 1 && dim[0].integer == 1, "a shape other than [1]");
     }
   }
   require(dtype == 7 && strings.size() == 1, "not one string");
@@ -149,25 +148,16 @@ ReadEvent read_event(std::string_view message) {
   ReadEvent event;
   for (const Field& field : fields_of(message)) {
     switch (field.number) {
-      case 1:
-        event.wall_time_s = std::bit_cast<double>(field.integer);
-        break;
-      case 2:
-        event.step = static_cast<int64_t>(field.integer);
-        break;
-      case 3:
-        event.file_version = field.bytes;
-        break;
+      case 1: event.wall_time_s = std::bit_cast<double>(field.integer); break;
+      case 2: event.step = static_cast<int64_t>(field.integer); break;
+      case 3: event.file_version = field.bytes; break;
       case 5:
         for (const Field& value : fields_of(field.bytes)) {
           read_value(value.bytes, event);
         }
         break;
-      case 7:
-        event.session_status = fields_of(field.bytes).at(0).integer;
-        break;
-      default:
-        throw std::runtime_error("field " + std::to_string(field.number) + " of an event");
+      case 7: event.session_status = fields_of(field.bytes).at(0).integer; break;
+      default: throw std::runtime_error("field " + std::to_string(field.number) + " of an event");
     }
   }
   return event;

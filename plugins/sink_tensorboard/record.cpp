@@ -18,9 +18,7 @@ constexpr std::array<uint32_t, 256> make_table() {
   return table;
 }
 
-uint32_t masked_crc(std::string_view bytes) {
-  return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u;
-}
+uint32_t masked_crc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u; }
 
 template <class Integer>
 void append_little_endian(std::string& out, Integer value) {
@@ -43,9 +41,7 @@ void append_varint(std::string& out, uint64_t value) {
   out += static_cast<char>(value);
 }
 
-void append_key(std::string& out, uint32_t field, uint32_t wire_type) {
-  append_varint(out, field << 3 | wire_type);
-}
+void append_key(std::string& out, uint32_t field, uint32_t wire_type) { append_varint(out, field << 3 | wire_type); }
 
 void append_integer(std::string& out, uint32_t field, uint64_t value) {
   append_key(out, field, kVarint);
@@ -120,8 +116,7 @@ std::string framed(std::string_view message) {
   return out;
 }
 
-SummaryEvent::SummaryEvent(double wall_time_s, int64_t step)
-    : head_(event_head(wall_time_s, step)) {}
+SummaryEvent::SummaryEvent(double wall_time_s, int64_t step) : head_(event_head(wall_time_s, step)) {}
 
 void SummaryEvent::add_scalar(std::string_view tag, double value) {
   std::string out;

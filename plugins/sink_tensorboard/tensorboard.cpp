@@ -23,14 +23,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 constexpr std::size_t kPromptCharacters = 40;  // of a prompt in its tag
 
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 std::string host_name() {
   char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? std::string(name)
-                                                                      : "localhost";
+  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? std::string(name) : "localhost";
 }
 
 // The largest time in the names of a folder's event files; readers take files in the order of their
@@ -53,8 +50,7 @@ int64_t latest_file_s(const fs::path& folder) {
 std::string file_name(int64_t time_s) {
   std::string digits = std::to_string(time_s);
   digits.insert(0, digits.size() < 10 ? 10 - digits.size() : 0, '0');
-  return std::string(kPrefix) + digits + "." + host_name() + "." + std::to_string(::getpid()) +
-         ".0";
+  return std::string(kPrefix) + digits + "." + host_name() + "." + std::to_string(::getpid()) + ".0";
 }
 
 std::optional<double> number_of(const Value& value) {
@@ -92,8 +88,7 @@ struct Tensorboard {
     std::optional<std::string> path;
     template <class V>
     static void describe(V& v) {
-      v.path(
-          "path", &Params::path, "folder of the event files; null: tensorboard in run.output_dir");
+      v.path("path", &Params::path, "folder of the event files; null: tensorboard in run.output_dir");
     }
   };
 
@@ -103,8 +98,8 @@ struct Tensorboard {
   // what a killed process wrote beyond its last checkpoint is dropped by readers; a new run (step
   // 0) drops all of an earlier one.
   void open(const stc::RunInfo& run) {
-    const fs::path folder = params_.path ? host_.path_resolve(*params_.path)
-                                         : std::string(run.run_dir()) + "/tensorboard";
+    const fs::path folder =
+        params_.path ? host_.path_resolve(*params_.path) : std::string(run.run_dir()) + "/tensorboard";
     const double now = now_s();
     const int64_t time = std::max(static_cast<int64_t>(now), latest_file_s(folder) + 1);
     file_ = stc::LineFile((folder / file_name(time)).string());
@@ -137,9 +132,7 @@ struct Tensorboard {
   }
 
  private:
-  static void add_scalars(SummaryEvent& record,
-                          const stc::EventView& event,
-                          const std::string& prefix) {
+  static void add_scalars(SummaryEvent& record, const stc::EventView& event, const std::string& prefix) {
     for (const auto& [name, value] : event) {
       const std::optional<double> number = number_of(value);
       if (number && name != "step" && name != "elapsed_s") {

@@ -70,20 +70,13 @@ class OpenSink {
 
 Event step(int64_t n, double loss) {
   Event event("train_step");
-  event.add("step", n)
-      .add("loss", loss)
-      .add("tokens", n * 100)
-      .add("elapsed_s", 0.5 * static_cast<double>(n));
+  event.add("step", n).add("loss", loss).add("tokens", n * 100).add("elapsed_s", 0.5 * static_cast<double>(n));
   return event;
 }
 
 Event evaluation(int64_t n, const std::string& weights, double loss) {
   Event event("eval");
-  event.add("step", n)
-      .add("set", "held out")
-      .add("weights", weights)
-      .add("loss", loss)
-      .add("elapsed_s", 1.0);
+  event.add("step", n).add("set", "held out").add("weights", weights).add("loss", loss).add("elapsed_s", 1.0);
   return event;
 }
 
@@ -191,8 +184,7 @@ BOOST_AUTO_TEST_CASE(numbers_of_steps_and_evaluations_are_scalars) {
   using Scalars = std::vector<std::pair<std::string, float>>;
   BOOST_TEST(events[2].step == 1);
   BOOST_TEST(events[2].wall_time_s == 1700000000.5);
-  BOOST_TEST((events[2].scalars ==
-              Scalars{{"train/loss", 2.5f}, {"train/tokens", 100.0f}, {"train/fused", 1.0f}}));
+  BOOST_TEST((events[2].scalars == Scalars{{"train/loss", 2.5f}, {"train/tokens", 100.0f}, {"train/fused", 1.0f}}));
   BOOST_TEST(events[3].step == int64_t{1} << 40);
   BOOST_TEST(std::isnan(events[3].scalars.at(0).second));
   BOOST_TEST((events[4].scalars == Scalars{{"eval/held out/loss", 3.5f}}));
@@ -225,8 +217,7 @@ BOOST_AUTO_TEST_CASE(each_process_has_a_file_that_sorts_behind_the_earlier_ones)
   }
   const std::vector<fs::path> files = files_in(folder.path());
   BOOST_REQUIRE(files.size() == 4u);
-  const std::vector<int64_t> first_steps = {
-      0, 6, 8, 0};  // what follows the start, which readers drop
+  const std::vector<int64_t> first_steps = {0, 6, 8, 0};  // what follows the start, which readers drop
   for (size_t i = 0; i < files.size(); ++i) {
     const std::vector<ReadEvent> events = read_event_file(files[i]);
     BOOST_TEST(events.at(1).session_status.value() == 1u);
@@ -278,14 +269,12 @@ BOOST_AUTO_TEST_CASE(tensorboard_reads_it) {
     OpenSink sink(folder.path(), 4);  // killed after step 6, the last checkpoint was that of step 4
     sink.event(step(5, 0.25));
   }
-  const std::string script = std::string(std::getenv("STC_TEST_SOURCE")) +
-                             "/plugins/sink_tensorboard/read_with_tensorboard.py";
-  const auto output =
-      output_of(python + " " + script + " " + folder.path().string() + " 2>/dev/null");
+  const std::string script =
+      std::string(std::getenv("STC_TEST_SOURCE")) + "/plugins/sink_tensorboard/read_with_tensorboard.py";
+  const auto output = output_of(python + " " + script + " " + folder.path().string() + " 2>/dev/null");
   BOOST_REQUIRE(output.has_value());
   const auto found = nlohmann::json::parse(*output);
-  BOOST_TEST(found["scalars"]["train/tokens"].dump() ==
-             "[[1,100.0],[2,200.0],[3,300.0],[4,400.0],[5,500.0]]");
+  BOOST_TEST(found["scalars"]["train/tokens"].dump() == "[[1,100.0],[2,200.0],[3,300.0],[4,400.0],[5,500.0]]");
   BOOST_TEST(found["scalars"]["train/loss"][1].dump() == "[2,0.5]");
   BOOST_TEST(found["scalars"]["train/loss"][4].dump() == "[5,0.25]");
   BOOST_TEST(found["scalars"]["eval/held out/loss"].dump() == "[[4,3.5]]");

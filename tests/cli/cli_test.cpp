@@ -1,6 +1,5 @@
 // Runs the text cases of this folder: one test case a file, one suite a subfolder.
 
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -11,10 +10,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "stc/testing/folder.hpp"
 #include "tests/cli/support/case.hpp"
 #include "tests/cli/support/event_log.hpp"
 #include "tests/cli/support/process.hpp"
-#include "stc/testing/folder.hpp"
 
 namespace stc::test {
 namespace {
@@ -72,8 +71,11 @@ class CaseRun {
     request.argv = {values_.at("bin") + "/stc-host"};
     for (const std::string& argument : arguments) request.argv.push_back(filled(argument));
     request.directory = folder_.path().string();
-    request.environment = {{"HOME", folder_.path().string()}, {"PATH", "/usr/local/bin:/usr/bin:/bin"},
-                           {"LC_ALL", "C.UTF-8"}, {"TZ", "UTC"}, {"TMPDIR", folder_.path().string()}};
+    request.environment = {{"HOME", folder_.path().string()},
+                           {"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                           {"LC_ALL", "C.UTF-8"},
+                           {"TZ", "UTC"},
+                           {"TMPDIR", folder_.path().string()}};
     for (const char* passed : {"ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LD_LIBRARY_PATH"}) {
       if (const char* value = getenv(passed)) request.environment[passed] = value;
     }

@@ -1,5 +1,5 @@
-// probe_labels: rows whose labels are told, so that the loss and gradient of probe_lin are known exactly, and a batch may
-// hold nothing that counts, or a label that no class has.
+// probe_labels: rows whose labels are told, so that the loss and gradient of probe_lin are known exactly, and a batch
+// may hold nothing that counts, or a label that no class has.
 
 #include <span>
 #include <string>

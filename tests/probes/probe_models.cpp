@@ -82,8 +82,8 @@ class Nan {
   Outputs forward(const Pass& pass, const Inputs&) {
     const bool wrong = pass.training && std::count(params_.at.begin(), params_.at.end(), passes_) > 0;
     if (pass.training) ++passes_;
-    const double value = params_.value == "nan" ? std::numeric_limits<double>::quiet_NaN()
-                                                : std::numeric_limits<double>::infinity();
+    const double value =
+        params_.value == "nan" ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
     Tensor w = w_;
     if (wrong && params_.what == "gradient") w = apply(host_, "spoiled", Spoiled{value}, {w_})[0];
     const Tensor loss = mean(mul(w, w));

@@ -80,8 +80,7 @@ BOOST_DATA_TEST_CASE(gradients_agree, boost::unit_test::data::make(kPaths), comp
     const auto& leaves = loaded.model.parameters().leaves;
     for (size_t i = 0; i < leaves.size(); ++i) {
       BOOST_TEST_CONTEXT(leaves[i].name) {
-        BOOST_CHECK_LT(relative_difference(loaded.model.gradient(i), dump.tensor("gradients/" + leaves[i].name)),
-                       2e-5);
+        BOOST_CHECK_LT(relative_difference(loaded.model.gradient(i), dump.tensor("gradients/" + leaves[i].name)), 2e-5);
       }
     }
   }

@@ -81,8 +81,7 @@ class Recorder final : public EventReceiver {
 
 /// A folder that is removed at the end.
 struct TemporaryFolder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("stc-reference-" + std::to_string(::getpid()));
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("stc-reference-" + std::to_string(::getpid()));
   TemporaryFolder() { std::filesystem::create_directories(path); }
   ~TemporaryFolder() { std::filesystem::remove_all(path); }
 };
@@ -162,8 +161,7 @@ void check_weights(const std::map<std::string, at::Tensor>& weights, const Dump&
     outside += difference.gt(1e-5).sum().item<int64_t>();
     worst = std::max(worst, difference.max().item<double>());
   }
-  BOOST_TEST_MESSAGE(run << ": " << outside << " of " << entries << " entries beyond 1e-5, worst " << worst
-                         );
+  BOOST_TEST_MESSAGE(run << ": " << outside << " of " << entries << " entries beyond 1e-5, worst " << worst);
   BOOST_CHECK_EQUAL(entries, expected_entries);
   BOOST_CHECK_LE(outside * 1000, entries);
   BOOST_CHECK_LE(worst, 2 * kBaseRate);

@@ -11,9 +11,7 @@ using stc::testing::Subject;
 
 namespace {
 
-std::string library(const char* name) {
-  return std::string(STC_SDK_TEST_PLUGINS) + "/" + name;
-}
+std::string library(const char* name) { return std::string(STC_SDK_TEST_PLUGINS) + "/" + name; }
 
 Report check(const std::string& path, int32_t kind, const std::string& name) {
   const Subject subject(path, kind, name);
@@ -23,16 +21,12 @@ Report check(const std::string& path, int32_t kind, const std::string& name) {
       given.unusable = Section{{"path", "no/such/folder/x"}};
       return stc::testing::check_sink(subject, given);
     }
-    case STC_KIND_TOKENIZER:
-      return stc::testing::check_tokenizer(subject, {{}, true, {"abab", "aab", "a\nb ab"}});
-    case STC_KIND_DATASET:
-      return stc::testing::check_dataset(subject);
-    case STC_KIND_PRECISION:
-      return stc::testing::check_precision(subject);
+    case STC_KIND_TOKENIZER: return stc::testing::check_tokenizer(subject, {{}, true, {"abab", "aab", "a\nb ab"}});
+    case STC_KIND_DATASET: return stc::testing::check_dataset(subject);
+    case STC_KIND_PRECISION: return stc::testing::check_precision(subject);
     default: {
       const Folder folder;
-      return stc::testing::check_sync(
-          subject, {{"place", name + folder.path().string()}}, folder.path().string());
+      return stc::testing::check_sync(subject, {{"place", name + folder.path().string()}}, folder.path().string());
     }
   }
 }
@@ -41,24 +35,16 @@ struct Good {
   int32_t kind;
   const char* name;
 };
-std::ostream& operator<<(std::ostream& out, const Good& good) {
-  return out << good.name;
-}
-const Good kGood[] = {{STC_KIND_SINK, "lines"},
-                      {STC_KIND_TOKENIZER, "bytes"},
-                      {STC_KIND_TOKENIZER, "pairs"},
-                      {STC_KIND_DATASET, "documents"},
-                      {STC_KIND_PRECISION, "scaler"},
-                      {STC_KIND_SYNC, "memory"}};
+std::ostream& operator<<(std::ostream& out, const Good& good) { return out << good.name; }
+const Good kGood[] = {{STC_KIND_SINK, "lines"},        {STC_KIND_TOKENIZER, "bytes"},  {STC_KIND_TOKENIZER, "pairs"},
+                      {STC_KIND_DATASET, "documents"}, {STC_KIND_PRECISION, "scaler"}, {STC_KIND_SYNC, "memory"}};
 
 struct Broken {
   int32_t kind;
   const char* name;
   const char* failure;  // in what the suite says
 };
-std::ostream& operator<<(std::ostream& out, const Broken& broken) {
-  return out << broken.name;
-}
+std::ostream& operator<<(std::ostream& out, const Broken& broken) { return out << broken.name; }
 const Broken kBroken[] = {
     {STC_KIND_SINK, "forgets", "what was there before the resumption is gone"},
     {STC_KIND_SINK, "throws", "event empty: no fields"},
@@ -100,16 +86,12 @@ BOOST_DATA_TEST_CASE(finds_the_fault, kBroken, broken) {
   BOOST_TEST(found, report.text());
 }
 
-BOOST_AUTO_TEST_CASE(a_suite_that_checked_nothing_has_not_passed) {
-  BOOST_TEST(!Report().passed());
-}
+BOOST_AUTO_TEST_CASE(a_suite_that_checked_nothing_has_not_passed) { BOOST_TEST(!Report().passed()); }
 
 BOOST_AUTO_TEST_CASE(an_unknown_plugin_is_named) {
-  BOOST_CHECK_EXCEPTION(Subject(library("stc_sdk_test_good.so"), STC_KIND_SINK, "nothing"),
-                        std::runtime_error,
+  BOOST_CHECK_EXCEPTION(Subject(library("stc_sdk_test_good.so"), STC_KIND_SINK, "nothing"), std::runtime_error,
                         [](const std::exception& error) {
-                          return std::string(error.what()) ==
-                                 "entry: the library has no sink nothing";
+                          return std::string(error.what()) == "entry: the library has no sink nothing";
                         });
 }
 

@@ -23,44 +23,28 @@ struct Thrown {
   int32_t code;
   const char* message;
 };
-std::ostream& operator<<(std::ostream& out, const Thrown& thrown) {
-  return out << thrown.name;
-}
+std::ostream& operator<<(std::ostream& out, const Thrown& thrown) { return out << thrown.name; }
 
 const Thrown kThrown[] = {
-    {"fault",
-     [] { throw Fault(STC_ERROR_CONFLICT, "somebody was first"); },
-     STC_ERROR_CONFLICT,
-     "somebody was first"},
+    {"fault", [] { throw Fault(STC_ERROR_CONFLICT, "somebody was first"); }, STC_ERROR_CONFLICT, "somebody was first"},
     {"fault with a code of 0", [] { throw Fault(0, "x"); }, STC_ERROR_INTERNAL, "x"},
-    {"config fault",
-     [] { throw Fault::config("lr", "got -1, expected > 0"); },
-     STC_ERROR_INVALID_CONFIG,
+    {"config fault", [] { throw Fault::config("lr", "got -1, expected > 0"); }, STC_ERROR_INVALID_CONFIG,
      "got -1, expected > 0"},
     {"bad_alloc", [] { throw std::bad_alloc(); }, STC_ERROR_OUT_OF_MEMORY, "out of memory"},
-    {"length_error",
-     [] { std::string("abc").reserve(std::string::npos); },
-     STC_ERROR_INTERNAL,
-     nullptr},
+    {"length_error", [] { std::string("abc").reserve(std::string::npos); }, STC_ERROR_INTERNAL, nullptr},
     {"ios failure",
      [] {
        std::ifstream in;
        in.exceptions(std::ios::failbit);
        in.open("/no/such/file");
      },
-     STC_ERROR_IO,
-     nullptr},
-    {"system_error",
-     [] { throw std::system_error(ENOSPC, std::generic_category(), "out.csv"); },
-     STC_ERROR_IO,
+     STC_ERROR_IO, nullptr},
+    {"system_error", [] { throw std::system_error(ENOSPC, std::generic_category(), "out.csv"); }, STC_ERROR_IO,
      "out.csv: No space left on device"},
     {"invalid_argument", [] { throw std::invalid_argument("n"); }, STC_ERROR_INVALID_ARGUMENT, "n"},
     {"runtime_error", [] { throw std::runtime_error("r"); }, STC_ERROR_INTERNAL, "r"},
     {"int", [] { throw 7; }, STC_ERROR_INTERNAL, "threw something that is not a std::exception"},
-    {"text",
-     [] { throw "text"; },
-     STC_ERROR_INTERNAL,
-     "threw something that is not a std::exception"},
+    {"text", [] { throw "text"; }, STC_ERROR_INTERNAL, "threw something that is not a std::exception"},
 };
 
 }  // namespace
@@ -80,8 +64,7 @@ BOOST_DATA_TEST_CASE(turns_what_is_thrown_into_an_error, kThrown, thrown) {
 
 BOOST_AUTO_TEST_CASE(keeps_the_key_of_a_config_fault) {
   FakeHost host;
-  const SlotError error =
-      host.take(guarded(host.table(), [] { throw Fault::config("betas", "got 2"); }));
+  const SlotError error = host.take(guarded(host.table(), [] { throw Fault::config("betas", "got 2"); }));
   BOOST_TEST(error.key == "betas");
 }
 
@@ -92,8 +75,7 @@ BOOST_AUTO_TEST_CASE(is_null_when_nothing_is_thrown) {
 
 BOOST_AUTO_TEST_CASE(a_slot_without_result_logs_what_was_thrown) {
   FakeHost host;
-  stc::detail::guarded_void(
-      host.table(), "close", [] { throw std::runtime_error("disk is gone"); });
+  stc::detail::guarded_void(host.table(), "close", [] { throw std::runtime_error("disk is gone"); });
   BOOST_REQUIRE(host.log_lines().size() == 1u);
   BOOST_TEST(host.log_lines()[0].level == STC_LOG_ERROR);
   BOOST_TEST(host.log_lines()[0].message == "close: disk is gone");
@@ -104,8 +86,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_returns_a_number_has_a_fallback) {
   FakeHost host;
   const auto fails = [] { return throw std::runtime_error("x"), 1.0; };
   BOOST_TEST(stc::detail::guarded_value<double>(host.table(), "scale", 5.0, fails) == 5.0);
-  BOOST_TEST(stc::detail::guarded_value<double>(host.table(), "scale", 5.0, [] { return 2.0; }) ==
-             2.0);
+  BOOST_TEST(stc::detail::guarded_value<double>(host.table(), "scale", 5.0, [] { return 2.0; }) == 2.0);
 }
 
 BOOST_AUTO_TEST_CASE(a_translator_is_asked_first_and_may_decline) {
@@ -134,8 +115,7 @@ BOOST_AUTO_TEST_SUITE(host)
 BOOST_AUTO_TEST_CASE(errors_of_the_host_become_faults) {
   FakeHost fake;
   const stc::Host host(fake.table());
-  BOOST_CHECK_EXCEPTION(host.create_inner(STC_KIND_SINK, "none", nullptr),
-                        Fault,
+  BOOST_CHECK_EXCEPTION(host.create_inner(STC_KIND_SINK, "none", nullptr), Fault,
                         [](const Fault& fault) { return fault.code() == STC_ERROR_NOT_FOUND; });
   BOOST_TEST(fake.errors_alive() == 0);
 }
@@ -144,8 +124,7 @@ BOOST_AUTO_TEST_CASE(events_keep_names_order_and_values) {
   FakeHost fake;
   const std::string path = "out.csv";
   stc::Host(fake.table())
-      .event("csv_rotated",
-             {{"file", path}, {"rows", 3}, {"full", true}, {"share", 0.5}, {"none", stc::Value()}});
+      .event("csv_rotated", {{"file", path}, {"rows", 3}, {"full", true}, {"share", 0.5}, {"none", stc::Value()}});
   BOOST_REQUIRE(fake.events().size() == 1u);
   const auto event = fake.events()[0];
   BOOST_TEST(event.name == "csv_rotated");
@@ -168,8 +147,7 @@ BOOST_AUTO_TEST_CASE(parallel_for_covers_the_range_once_and_rethrows) {
     }
   });
   BOOST_TEST(std::all_of(seen.begin(), seen.end(), [](const auto& count) { return count == 1; }));
-  BOOST_CHECK_THROW(
-      host.parallel_for(100, 1, [](int64_t, int64_t) { throw Fault(STC_ERROR_IO, "x"); }), Fault);
+  BOOST_CHECK_THROW(host.parallel_for(100, 1, [](int64_t, int64_t) { throw Fault(STC_ERROR_IO, "x"); }), Fault);
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_aligned_and_freed) {
@@ -183,9 +161,8 @@ BOOST_AUTO_TEST_CASE(cancelled_throws) {
   const stc::Host host(fake.table());
   host.throw_if_cancelled();
   fake.cancelled = true;
-  BOOST_CHECK_EXCEPTION(host.throw_if_cancelled(), Fault, [](const Fault& fault) {
-    return fault.code() == STC_ERROR_CANCELLED;
-  });
+  BOOST_CHECK_EXCEPTION(host.throw_if_cancelled(), Fault,
+                        [](const Fault& fault) { return fault.code() == STC_ERROR_CANCELLED; });
 }
 
 BOOST_AUTO_TEST_CASE(values_of_another_kind_say_both_kinds) {

@@ -31,13 +31,12 @@ struct Params {
 
   template <class V>
   static void describe(V& v) {
-    v("flag", &Params::flag, "a bool")("count", &Params::count, "an int", -5, 10)(
-        "rate", &Params::rate, "a float", stc::above(0.0), stc::since("1.1.0"));
+    v("flag", &Params::flag, "a bool")("count", &Params::count, "an int", -5, 10)("rate", &Params::rate, "a float",
+                                                                                  stc::above(0.0), stc::since("1.1.0"));
     v("word", &Params::word, "a string", stc::deprecated("file"));
     v.choice("mode", &Params::mode, "a word", {"fast", "slow"});
     v.path("file", &Params::file, "a path");
-    v("every", &Params::every, "nullable", 1)(
-        "limit", &Params::limit, "nullable", stc::half_open(0, 2));
+    v("every", &Params::every, "nullable", 1)("limit", &Params::limit, "nullable", stc::half_open(0, 2));
     v("sizes", &Params::sizes, "ints", 0)("betas", &Params::betas, "floats", stc::range(0, 1));
     v("names", &Params::names, "words");
     v.required("must", &Params::must, "given");
@@ -67,9 +66,7 @@ struct Wrong {
   Node value;
   const char* message;
 };
-std::ostream& operator<<(std::ostream& out, const Wrong& wrong) {
-  return out << wrong.key << " " << wrong.message;
-}
+std::ostream& operator<<(std::ostream& out, const Wrong& wrong) { return out << wrong.key << " " << wrong.message; }
 
 const Wrong kWrong[] = {
     {"flag", 1, "got int, expected bool"},
@@ -92,9 +89,7 @@ struct Text {
   double value;
   const char* text;
 };
-std::ostream& operator<<(std::ostream& out, const Text& text) {
-  return out << text.text;
-}
+std::ostream& operator<<(std::ostream& out, const Text& text) { return out << text.text; }
 
 const Text kTexts[] = {{0.1, "0.1"},
                        {1, "1.0"},
@@ -118,8 +113,7 @@ BOOST_AUTO_TEST_CASE(are_declared_in_the_order_of_describe) {
     BOOST_TEST(param.struct_size == STC_SIZE_TO_END(stc_param, deprecated));
     order += std::string(param.name) + " ";
   }
-  BOOST_TEST(order ==
-             "flag count rate word mode file every limit sizes betas names must inner token ");
+  BOOST_TEST(order == "flag count rate word mode file every limit sizes betas names must inner token ");
 }
 
 BOOST_AUTO_TEST_CASE(have_types_defaults_and_limits) {
@@ -214,11 +208,10 @@ BOOST_AUTO_TEST_CASE(a_missing_required_key_is_named) {
 }
 
 BOOST_DATA_TEST_CASE(wrong_values_name_key_found_and_allowed, kWrong, wrong) {
-  BOOST_CHECK_EXCEPTION(
-      read(Section{{"must", 1}, {wrong.key, wrong.value}}), Fault, [&](const Fault& fault) {
-        BOOST_TEST(fault.what() == wrong.message);
-        return fault.code() == STC_ERROR_INVALID_CONFIG && fault.key() == wrong.key;
-      });
+  BOOST_CHECK_EXCEPTION(read(Section{{"must", 1}, {wrong.key, wrong.value}}), Fault, [&](const Fault& fault) {
+    BOOST_TEST(fault.what() == wrong.message);
+    return fault.code() == STC_ERROR_INVALID_CONFIG && fault.key() == wrong.key;
+  });
 }
 
 BOOST_DATA_TEST_CASE(numbers_are_short_and_round_trip, kTexts, sample) {
@@ -230,30 +223,15 @@ BOOST_DATA_TEST_CASE(numbers_are_short_and_round_trip, kTexts, sample) {
 BOOST_AUTO_TEST_CASE(numbers_do_not_depend_on_the_locale) {
   const std::string before = std::setlocale(LC_ALL, nullptr);
   const bool comma = std::setlocale(LC_ALL, "de_DE.UTF-8") != nullptr;
-  BOOST_TEST_MESSAGE(
-      (comma ? "with de_DE.UTF-8" : "de_DE.UTF-8 is not installed: the C locale alone"));
+  BOOST_TEST_MESSAGE((comma ? "with de_DE.UTF-8" : "de_DE.UTF-8 is not installed: the C locale alone"));
   BOOST_TEST(stc::detail::yaml_text(0.5) == "0.5");
   BOOST_TEST(stc::detail::yaml_text(int64_t{1234567}) == "1234567");
   std::setlocale(LC_ALL, before.c_str());
 }
 
 BOOST_AUTO_TEST_CASE(words_that_yaml_reads_otherwise_are_quoted) {
-  for (const char* word : {"true",
-                           "No",
-                           "NULL",
-                           "on",
-                           "y",
-                           "1",
-                           "-1",
-                           "0x10",
-                           "",
-                           " a",
-                           "a b",
-                           "a:b",
-                           "#x",
-                           "[x",
-                           "~",
-                           "a,b"}) {
+  for (const char* word :
+       {"true", "No", "NULL", "on", "y", "1", "-1", "0x10", "", " a", "a b", "a:b", "#x", "[x", "~", "a,b"}) {
     BOOST_TEST(stc::detail::yaml_text(std::string(word)) == "\"" + std::string(word) + "\"");
   }
   BOOST_TEST(stc::detail::yaml_text(std::string("a/b-c_d.e")) == "a/b-c_d.e");

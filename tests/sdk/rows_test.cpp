@@ -10,8 +10,7 @@ namespace {
 
 /// One ragged text field and one fixed field of two int32, with the room given.
 struct Buffers {
-  std::vector<RowShape> shapes{RowShape::of("text", STC_DTYPE_UINT8, {-1}),
-                               RowShape::of("pair", STC_DTYPE_INT32, {2})};
+  std::vector<RowShape> shapes{RowShape::of("text", STC_DTYPE_UINT8, {-1}), RowShape::of("pair", STC_DTYPE_INT32, {2})};
   std::string text;
   std::vector<int32_t> pairs;
   std::vector<uint64_t> offsets;
@@ -21,12 +20,7 @@ struct Buffers {
   uint32_t capacity;
 
   Buffers(uint32_t rows, uint64_t text_bytes)
-      : text(text_bytes, '.'),
-        pairs(2 * rows),
-        offsets(rows + 1, 99),
-        cursors(rows),
-        flags(rows),
-        capacity(rows) {
+      : text(text_bytes, '.'), pairs(2 * rows), offsets(rows + 1, 99), cursors(rows), flags(rows), capacity(rows) {
     raw[0] = {sizeof(stc_row_buffer), 0, text.data(), text.size(), offsets.data(), 77};
     raw[1] = {sizeof(stc_row_buffer), 0, pairs.data(), pairs.size() * sizeof(int32_t), nullptr, 77};
   }
@@ -52,14 +46,10 @@ BOOST_AUTO_TEST_CASE(ragged_and_fixed_fields_are_dense) {
   BOOST_TEST(add(rows, "def", 3, 12));
   BOOST_TEST(rows.size() == 3u);
   BOOST_TEST(buffers.text == "abcdef");
-  BOOST_TEST(buffers.offsets == (std::vector<uint64_t>{0, 3, 3, 6}),
-             boost::test_tools::per_element());
-  BOOST_TEST(buffers.pairs == (std::vector<int32_t>{1, -1, 2, -2, 3, -3}),
-             boost::test_tools::per_element());
-  BOOST_TEST(buffers.cursors == (std::vector<uint64_t>{10, 11, 12}),
-             boost::test_tools::per_element());
-  BOOST_TEST(buffers.flags == (std::vector<uint32_t>{0, STC_ROW_CONTINUES, 0}),
-             boost::test_tools::per_element());
+  BOOST_TEST(buffers.offsets == (std::vector<uint64_t>{0, 3, 3, 6}), boost::test_tools::per_element());
+  BOOST_TEST(buffers.pairs == (std::vector<int32_t>{1, -1, 2, -2, 3, -3}), boost::test_tools::per_element());
+  BOOST_TEST(buffers.cursors == (std::vector<uint64_t>{10, 11, 12}), boost::test_tools::per_element());
+  BOOST_TEST(buffers.flags == (std::vector<uint32_t>{0, STC_ROW_CONTINUES, 0}), boost::test_tools::per_element());
   BOOST_TEST(buffers.raw[0].needed_bytes == 0u);
 }
 

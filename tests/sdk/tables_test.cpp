@@ -26,15 +26,9 @@ std::vector<char> full_table(const TableRule& rule, uint32_t size) {
   return table;
 }
 
-const int32_t kKinds[] = {STC_KIND_DATASET,
-                          STC_KIND_TOKENIZER,
-                          STC_KIND_MODEL,
-                          STC_KIND_OPTIMIZER,
-                          STC_KIND_PRECISION,
-                          STC_KIND_SYNC,
-                          STC_KIND_COORDINATOR,
-                          STC_KIND_COLLECTIVE,
-                          STC_KIND_SINK};
+const int32_t kKinds[] = {STC_KIND_DATASET,     STC_KIND_TOKENIZER,  STC_KIND_MODEL,
+                          STC_KIND_OPTIMIZER,   STC_KIND_PRECISION,  STC_KIND_SYNC,
+                          STC_KIND_COORDINATOR, STC_KIND_COLLECTIVE, STC_KIND_SINK};
 
 }  // namespace
 
@@ -45,8 +39,7 @@ BOOST_DATA_TEST_CASE(every_slot_of_the_header_is_known, kKinds, kind) {
   // struct_size and reserved, then nothing but slots.
   BOOST_TEST(rule.slots.front().offset == 8u);
   for (std::size_t i = 0; i + 1 < rule.slots.size(); ++i) {
-    BOOST_TEST(rule.slots[i + 1].offset == rule.slots[i].offset + sizeof(void*),
-               rule.slots[i].name);
+    BOOST_TEST(rule.slots[i + 1].offset == rule.slots[i].offset + sizeof(void*), rule.slots[i].name);
   }
   BOOST_TEST(rule.slots.back().offset + sizeof(void*) == rule.first_size);
 }
@@ -55,14 +48,12 @@ BOOST_DATA_TEST_CASE(sizes_from_the_first_to_64_kib_are_taken, kKinds, kind) {
   const TableRule& rule = *table_rule(kind);
   for (uint32_t size : {0u, 3u, rule.first_size - 1, STC_MAX_STRUCT_SIZE + 1}) {
     BOOST_TEST_CONTEXT("size=" << size) {
-      BOOST_TEST(table_problem(kind, full_table(rule, size).data())
-                     .find("struct_size " + std::to_string(size)) != std::string::npos);
+      BOOST_TEST(table_problem(kind, full_table(rule, size).data()).find("struct_size " + std::to_string(size)) !=
+                 std::string::npos);
     }
   }
   for (uint32_t size : {rule.first_size, rule.first_size + 8, STC_MAX_STRUCT_SIZE}) {
-    BOOST_TEST_CONTEXT("size=" << size) {
-      BOOST_TEST(table_problem(kind, full_table(rule, size).data()) == "");
-    }
+    BOOST_TEST_CONTEXT("size=" << size) { BOOST_TEST(table_problem(kind, full_table(rule, size).data()) == ""); }
   }
 }
 

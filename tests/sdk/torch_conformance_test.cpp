@@ -17,9 +17,7 @@ struct Case {
   const char* name;
   const char* failure;  // in what the suite says; null: it passes
 };
-std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.name;
-}
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
 const Case kOptimizers[] = {
     {"momentum", nullptr},

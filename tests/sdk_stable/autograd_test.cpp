@@ -2,10 +2,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
-#include <ATen/core/grad_mode.h>
 
 #include "host/errors/error.hpp"
 #include "host/services/services.hpp"
@@ -28,7 +28,7 @@ const stc_host& table() {
 /// z = x * y, w = exp(x): saves inputs x, y and output w. Counts its calls.
 struct Function {
   int forwards = 0, backwards = 0, releases = 0;
-  bool recorded = false;       // forward saw gradient mode on
+  bool recorded = false;  // forward saw gradient mode on
   bool null_grad_seen = false;
   bool forward_fails = false, backward_fails = false, backward_throws = false, too_many_saved = false;
 

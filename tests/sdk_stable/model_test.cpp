@@ -63,7 +63,8 @@ at::Tensor host_forward(const std::vector<at::Tensor>& p, const at::Tensor& ids)
 BOOST_AUTO_TEST_SUITE(sdk_stable_model)
 
 BOOST_AUTO_TEST_CASE(trains_to_the_bits_of_the_same_maths_in_the_host) {
-  Model model(world().spec(STC_KIND_MODEL, "test_tiny_lm", Value{{"vocab", 16}, {"width", 8}, {"square_fails", false}}));
+  Model model(
+      world().spec(STC_KIND_MODEL, "test_tiny_lm", Value{{"vocab", 16}, {"width", 8}, {"square_fails", false}}));
   model.init(3);
   std::vector<at::Tensor> plugin_side, host_side;
   for (const auto& parameter : model.parameters()) {
@@ -99,7 +100,8 @@ BOOST_AUTO_TEST_CASE(trains_to_the_bits_of_the_same_maths_in_the_host) {
 }
 
 BOOST_AUTO_TEST_CASE(describes_itself_and_names_what_is_wrong) {
-  Model model(world().spec(STC_KIND_MODEL, "test_tiny_lm", Value{{"vocab", 16}, {"width", 8}, {"square_fails", false}}));
+  Model model(
+      world().spec(STC_KIND_MODEL, "test_tiny_lm", Value{{"vocab", 16}, {"width", 8}, {"square_fails", false}}));
   model.init(3);
   BOOST_TEST(model.parameters().size() == 4U);
   BOOST_TEST(model.parameters()[0].aliases.at(0) == "head.weight");
@@ -128,7 +130,8 @@ BOOST_AUTO_TEST_CASE(describes_itself_and_names_what_is_wrong) {
 
 BOOST_AUTO_TEST_CASE(init_depends_on_the_seed_alone) {
   const auto weights = [&](uint64_t seed) {
-    Model model(world().spec(STC_KIND_MODEL, "test_tiny_lm", Value{{"vocab", 16}, {"width", 8}, {"square_fails", false}}));
+    Model model(
+        world().spec(STC_KIND_MODEL, "test_tiny_lm", Value{{"vocab", 16}, {"width", 8}, {"square_fails", false}}));
     model.init(seed);
     return stc::host::to_tensor(model.parameters()[2].tensor).detach().clone();
   };
@@ -150,7 +153,8 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_backward_of_its_own_ends_the_pass_and_names_i
 BOOST_AUTO_TEST_CASE(the_graph_may_outlive_the_model) {
   at::Tensor loss;
   {
-    Model model(world().spec(STC_KIND_MODEL, "test_tiny_lm", Value{{"vocab", 16}, {"width", 8}, {"square_fails", false}}));
+    Model model(
+        world().spec(STC_KIND_MODEL, "test_tiny_lm", Value{{"vocab", 16}, {"width", 8}, {"square_fails", false}}));
     model.init(3);
     const Data data = batch(0);
     const auto outputs = model.forward(training_pass(), data.inputs());
@@ -162,12 +166,13 @@ BOOST_AUTO_TEST_CASE(the_graph_may_outlive_the_model) {
 
 BOOST_AUTO_TEST_CASE(a_library_with_a_wrong_schema_is_refused_in_words) {
   World fresh;
-  BOOST_CHECK_EXCEPTION(fresh.registry().load_library(STC_TEST_WRONG_SCHEMA), PluginError, [](const PluginError& error) {
-    const std::string text = error.what();
-    return text.find("stc_test_wrong_schema.so") != std::string::npos &&
-           text.find("aten::relu(Tensor self) -> Tensor") != std::string::npos &&
-           text.find("aten::relu(Tensor self, bool inplace) -> Tensor") != std::string::npos;
-  });
+  BOOST_CHECK_EXCEPTION(fresh.registry().load_library(STC_TEST_WRONG_SCHEMA), PluginError,
+                        [](const PluginError& error) {
+                          const std::string text = error.what();
+                          return text.find("stc_test_wrong_schema.so") != std::string::npos &&
+                                 text.find("aten::relu(Tensor self) -> Tensor") != std::string::npos &&
+                                 text.find("aten::relu(Tensor self, bool inplace) -> Tensor") != std::string::npos;
+                        });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -102,7 +102,8 @@ BOOST_AUTO_TEST_CASE(activations_and_normalisation) {
   expect(s::rms_norm(x, {3}), {-1 / root, 0, 2 / root});
   expect(s::rms_norm(x, {3}, tensor({3}, {2, 2, 2}), 0.0), {-2 / root, 0, 4 / root});
   const float deviation = std::sqrt((1 + 0 + 4) / 3.0F - 1 / 9.0F);
-  expect(s::layer_norm(x, {3}, {}, {}, 0), {(-1 - 1 / 3.0F) / deviation, (-1 / 3.0F) / deviation, (2 - 1 / 3.0F) / deviation});
+  expect(s::layer_norm(x, {3}, {}, {}, 0),
+         {(-1 - 1 / 3.0F) / deviation, (-1 / 3.0F) / deviation, (2 - 1 / 3.0F) / deviation});
 }
 
 BOOST_AUTO_TEST_CASE(attention_embedding_and_losses) {

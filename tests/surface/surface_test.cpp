@@ -44,8 +44,9 @@ std::string frozen(const std::string& name) {
 void check_surface(const std::string& name, const std::string& now) {
   if (now == frozen(name)) return;
   std::ofstream(name) << now;
-  BOOST_ERROR("tests/surface/" + name + " differs from the program; if that is meant, take over its lines from the file " +
-              name + " in the folder of this test, and say so in CHANGELOG.md. Now:\n" + now);
+  BOOST_ERROR("tests/surface/" + name +
+              " differs from the program; if that is meant, take over its lines from the file " + name +
+              " in the folder of this test, and say so in CHANGELOG.md. Now:\n" + now);
 }
 
 std::vector<std::string> matches(const std::string& text, const std::string& pattern) {

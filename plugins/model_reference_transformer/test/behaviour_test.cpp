@@ -153,8 +153,8 @@ BOOST_AUTO_TEST_CASE(bad_batches_name_sizes_and_values) {
   for (const int64_t value : {int64_t{-1}, int64_t{-4}, int64_t{128}, int64_t{1} << 31}) {
     at::Tensor labels = good.labels.clone();
     labels[0][2] = value;
-    const std::string text = "labels: got " + std::to_string(value) +
-                             " at row 0, position 2, expected 0 to 127, or -100 (ignored)";
+    const std::string text =
+        "labels: got " + std::to_string(value) + " at row 0, position 2, expected 0 to 127, or -100 (ignored)";
     BOOST_CHECK_EXCEPTION(run(good.ids, labels, {}), Fault, says(text.c_str()));
   }
 }

@@ -36,8 +36,18 @@ at::Tensor logits_of(Transformer& model, const Batch& batch) {
 BOOST_AUTO_TEST_SUITE(bf16)
 
 BOOST_AUTO_TEST_CASE(rounding_is_that_of_libtorch) {
-  std::vector<float> values = {0.0F, -0.0F, 1.0F, 1.00390625F, 1.01171875F, -1.00390625F, 1e-40F, 3.3e38F, 3.4e38F,
-                               -3.4e38F, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+  std::vector<float> values = {0.0F,
+                               -0.0F,
+                               1.0F,
+                               1.00390625F,
+                               1.01171875F,
+                               -1.00390625F,
+                               1e-40F,
+                               3.3e38F,
+                               3.4e38F,
+                               -3.4e38F,
+                               std::numeric_limits<float>::infinity(),
+                               -std::numeric_limits<float>::infinity(),
                                std::numeric_limits<float>::min()};
   for (uint64_t i = 0; i < 5000; ++i) {
     const auto bits = static_cast<uint32_t>(random64(3, i));

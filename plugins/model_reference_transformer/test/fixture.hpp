@@ -8,8 +8,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
-#include <boost/test/unit_test.hpp>
 #include <algorithm>
+#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -76,8 +76,7 @@ inline Batch make_batch(int64_t rows, int64_t time, int64_t vocab, uint64_t seed
   for (int64_t i = 0; i < rows * time; ++i) {
     const auto n = static_cast<uint64_t>(i);
     out.ids.data_ptr<int64_t>()[i] = static_cast<int64_t>(random64(seed, n) % static_cast<uint64_t>(vocab));
-    out.labels.data_ptr<int64_t>()[i] =
-        static_cast<int64_t>(random64(seed + 1, n) % static_cast<uint64_t>(vocab));
+    out.labels.data_ptr<int64_t>()[i] = static_cast<int64_t>(random64(seed + 1, n) % static_cast<uint64_t>(vocab));
   }
   return out;
 }

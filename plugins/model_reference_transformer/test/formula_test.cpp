@@ -1,5 +1,5 @@
-// Each differentiable piece of the model, in both forms, against its formula written out in double precision: values, and
-// gradients by central differences of the formula.
+// Each differentiable piece of the model, in both forms, against its formula written out in double precision: values,
+// and gradients by central differences of the formula.
 //
 // Legend: B rows, T positions, C model width, H query heads, K key/value heads, D head size, F MLP width, V vocabulary.
 #include <boost/test/data/monomorphic.hpp>
@@ -53,8 +53,8 @@ struct Heads {
 double rotated(const double* head, size_t j, size_t position, size_t dim) {
   const size_t half = dim / 2;
   const size_t pair = j % half;
-  const double angle = static_cast<double>(position) *
-                       std::pow(kRopeBase, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
+  const double angle =
+      static_cast<double>(position) * std::pow(kRopeBase, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
   const double other = j < half ? -head[j + half] : head[j - half];
   return head[j] * std::cos(angle) + other * std::sin(angle);
 }
@@ -96,7 +96,8 @@ Vec attention(const Vec& in, const Heads& s, const std::vector<bool>& mask) {
   return out;
 }
 
-/// Mean of -log softmax(x W^T)[label] over labels other than -100, x (rows, C) and then W (V, C); 0 where there are none.
+/// Mean of -log softmax(x W^T)[label] over labels other than -100, x (rows, C) and then W (V, C); 0 where there are
+/// none.
 Vec cross_entropy(const Vec& in, const std::vector<int64_t>& labels, size_t c, size_t v) {
   const double* w = in.data() + labels.size() * c;
   double total = 0, count = 0;
@@ -237,7 +238,7 @@ const Mask kMasks[] = {
     {"holes", {1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1}},
 };
 
-BOOST_DATA_TEST_CASE(attention_with_rotary_positions_is_its_formula, kForms * boost::unit_test::data::make(kMasks),
+BOOST_DATA_TEST_CASE(attention_with_rotary_positions_is_its_formula, kForms* boost::unit_test::data::make(kMasks),
                      composed, mask) {
   for (const size_t kv_heads : {size_t{1}, size_t{2}, size_t{4}}) {
     const Heads s{2, 6, 4, kv_heads, 6};

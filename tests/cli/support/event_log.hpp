@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
+#include <nlohmann/json.hpp>
 
 namespace stc::test {
 
 using Record = nlohmann::ordered_json;
 
-/// Reads JSON lines and appends what is wrong with them to `faults`: no object, "event" not first, a field of a declared
-/// event (stc/events.hpp) that is missing or of another type.
+/// Reads JSON lines and appends what is wrong with them to `faults`: no object, "event" not first, a field of a
+/// declared event (stc/events.hpp) that is missing or of another type.
 std::vector<Record> read_event_log(const std::string& text, std::vector<std::string>& faults);
 
 /// Looks for `expected` (a list of mappings) as a subsequence of `records`; appends the first that is not found.

@@ -106,8 +106,8 @@ ProcessResult run_process(const ProcessRequest& request) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("fork: " + std::string(std::strerror(errno)));
   if (child == 0) {
-    become_program(argv[0], argv.data(), environment.data(), request.directory.c_str(), in.read_end(),
-                   out.write_end(), err.write_end());
+    become_program(argv[0], argv.data(), environment.data(), request.directory.c_str(), in.read_end(), out.write_end(),
+                   err.write_end());
   }
   setpgid(child, child);
   in.close_end(0);

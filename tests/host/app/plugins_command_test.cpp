@@ -37,9 +37,7 @@ size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 size_t scratch_folders() {
   size_t count = 0;
@@ -54,16 +52,13 @@ size_t scratch_folders() {
 BOOST_AUTO_TEST_SUITE(plugins_command)
 
 BOOST_AUTO_TEST_CASE(the_launcher_answers_without_libtorch_within_30_ms) {
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"--help"},
-                                                {"--version"},
-                                                {"plugins", "list"},
-                                                {"run", "--help"}}) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--help"}, {"--version"}, {"plugins", "list"}, {"run", "--help"}}) {
     double best_ms = 1e9;  // the machine may be busy: what counts is what the program needs
     for (int i = 0; i < 30; ++i) {
       const auto start = std::chrono::steady_clock::now();
       const ProcessResult result = host(words);
-      const std::chrono::duration<double, std::milli> took =
-          std::chrono::steady_clock::now() - start;
+      const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
       BOOST_TEST_REQUIRE(result.exit == 0, result.err);
       best_ms = std::min(best_ms, took.count());
     }
@@ -75,8 +70,7 @@ BOOST_AUTO_TEST_CASE(list_shows_plugins_shadows_and_refusals) {
   const TempFolder folder;
   fs::copy_file(corpus("good"), folder / "a.so");
   fs::copy_file(corpus("twin"), folder / "b.so");
-  write_bytes(folder / "c.so",
-              with_note(read_bytes(corpus("good")), [](auto& n) { n.abi_minor_built = 7; }));
+  write_bytes(folder / "c.so", with_note(read_bytes(corpus("good")), [](auto& n) { n.abi_minor_built = 7; }));
   const ProcessResult text = host({"plugins", "list", "--plugin-path", folder.path()});
   BOOST_TEST(text.exit == 0);
   BOOST_TEST(has(text.out, "sink"), text.out);
@@ -86,11 +80,9 @@ BOOST_AUTO_TEST_CASE(list_shows_plugins_shadows_and_refusals) {
 
   const ProcessResult nowhere = host({"plugins", "list", "--plugin-path", folder / "nowhere"});
   BOOST_TEST(nowhere.exit == 0);
-  BOOST_TEST(has(nowhere.err, "warning: --plugin-path: " + (folder / "nowhere") + " does not exist"),
-             nowhere.err);
+  BOOST_TEST(has(nowhere.err, "warning: --plugin-path: " + (folder / "nowhere") + " does not exist"), nowhere.err);
 
-  const ProcessResult json =
-      host({"plugins", "list", "--format", "json", "--plugin-path", folder.path()});
+  const ProcessResult json = host({"plugins", "list", "--format", "json", "--plugin-path", folder.path()});
   const auto document = nlohmann::json::parse(json.out);
   const auto find = [&](const std::string& library) {
     for (const auto& plugin : document["plugins"]) {
@@ -136,8 +128,7 @@ BOOST_AUTO_TEST_CASE(check_gives_one_error_with_file_and_reason) {
       {"create_nothing", "create returned neither an instance nor an error"},
       {"create_crashes", "ended the process by SIGSEGV while sink create_crashes: create"},
       {"destroy_exits", "ended the process with exit code 0 while sink destroy_exits: destroy"},
-      {"event_aborts",
-       "ended the process by SIGABRT while sink event_aborts: going through its states"},
+      {"event_aborts", "ended the process by SIGABRT while sink event_aborts: going through its states"},
   };
   const size_t before = scratch_folders();
   for (const CheckCase& c : cases) {
@@ -156,15 +147,13 @@ BOOST_AUTO_TEST_CASE(check_gives_one_error_with_file_and_reason) {
 BOOST_AUTO_TEST_CASE(check_accepts_a_plugin_that_wants_a_configuration) {
   const ProcessResult result = host({"plugins", "check", corpus("create_fails")});
   BOOST_TEST(result.exit == 0, result.err);
-  BOOST_TEST(has(result.out, "not created with its defaults: path: got nothing, expected a path"),
-             result.out);
+  BOOST_TEST(has(result.out, "not created with its defaults: path: got nothing, expected a path"), result.out);
 }
 
 BOOST_AUTO_TEST_CASE(check_refuses_a_truncated_library_and_another_machines) {
   const TempFolder folder;
   const Bytes good = read_bytes(corpus("good"));
-  write_bytes(folder / "half.so",
-              Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(good.size() / 4)));
+  write_bytes(folder / "half.so", Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(good.size() / 4)));
   Bytes arm = good;
   arm[18] = static_cast<char>(183);  // e_machine: EM_AARCH64
   write_bytes(folder / "arm.so", arm);
@@ -182,23 +171,19 @@ BOOST_AUTO_TEST_CASE(check_refuses_a_truncated_library_and_another_machines) {
 }
 
 BOOST_AUTO_TEST_CASE(describe_tells_a_plugin_by_name_kind_or_file) {
-  for (const std::string& target :
-       {std::string("good"), std::string("sink/good"), corpus("good")}) {
-    const ProcessResult result =
-        host({"plugins", "describe", target, "--plugin-path", corpus("good")});
+  for (const std::string& target : {std::string("good"), std::string("sink/good"), corpus("good")}) {
+    const ProcessResult result = host({"plugins", "describe", target, "--plugin-path", corpus("good")});
     BOOST_TEST(result.exit == 0, result.err);
     BOOST_TEST(has(result.out, "sink good 1.0.0: a sink that keeps nothing"), result.out);
   }
-  const ProcessResult unknown =
-      host({"plugins", "describe", "sink/goof", "--plugin-path", corpus("good")});
+  const ProcessResult unknown = host({"plugins", "describe", "sink/goof", "--plugin-path", corpus("good")});
   BOOST_TEST(unknown.exit == 2);
   BOOST_TEST(has(unknown.err, "error: sink plugin goof: not found"), unknown.err);
   BOOST_TEST(has(unknown.err, "nearest name is good"), unknown.err);
 }
 
 BOOST_AUTO_TEST_CASE(a_library_that_aborts_at_load_is_named_by_the_commands_that_load_it) {
-  const ProcessResult result =
-      host({"plugins", "describe", "aborts", "--plugin-path", corpus("aborts")});
+  const ProcessResult result = host({"plugins", "describe", "aborts", "--plugin-path", corpus("aborts")});
   BOOST_TEST(result.exit == 2);
   BOOST_TEST(result.err.starts_with("error: plugin " + corpus("aborts") +
                                     ": ended the process while it was loaded: it called abort\n"),
@@ -218,8 +203,7 @@ BOOST_AUTO_TEST_CASE(output_that_cannot_be_written_is_an_error_and_a_reader_that
   BOOST_TEST(full.exit == 2);
   BOOST_TEST(full.err == "error: standard output: No space left on device\n");
   // `true` never reads: with the pipe gone the command still ends by its own code, silently.
-  const ProcessResult gone =
-      shell("{ sleep 0.2; " + program + " --help; echo \"code $?\" >&2; } | true");
+  const ProcessResult gone = shell("{ sleep 0.2; " + program + " --help; echo \"code $?\" >&2; } | true");
   BOOST_TEST(gone.err == "code 0\n");
   BOOST_TEST(shell(program + " --help >&-").exit == 0);
 }

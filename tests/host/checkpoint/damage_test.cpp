@@ -17,20 +17,15 @@ namespace data = boost::unit_test::data;
 
 namespace {
 
-const std::vector<std::string> kFiles = {"model.safetensors",
-                                         "optimizer.safetensors",
-                                         "ema.safetensors",
-                                         "coordinator.safetensors",
-                                         "state.json",
-                                         "manifest.json"};
+const std::vector<std::string> kFiles = {"model.safetensors", "optimizer.safetensors",
+                                         "ema.safetensors",   "coordinator.safetensors",
+                                         "state.json",        "manifest.json"};
 
 struct Damage {
   const char* label;
   std::function<void(const std::string& path)> make;
 };
-std::ostream& operator<<(std::ostream& out, const Damage& damage) {
-  return out << damage.label;
-}
+std::ostream& operator<<(std::ostream& out, const Damage& damage) { return out << damage.label; }
 
 void flip(const std::string& path, double where) {
   std::string bytes = read_text(path);
@@ -42,10 +37,8 @@ void flip(const std::string& path, double where) {
 const std::vector<Damage> kDamages = {
     {"empty", [](const std::string& path) { fs::resize_file(path, 0); }},
     {"half", [](const std::string& path) { fs::resize_file(path, fs::file_size(path) / 2); }},
-    {"one byte short",
-     [](const std::string& path) { fs::resize_file(path, fs::file_size(path) - 1); }},
-    {"one byte more",
-     [](const std::string& path) { fs::resize_file(path, fs::file_size(path) + 1); }},
+    {"one byte short", [](const std::string& path) { fs::resize_file(path, fs::file_size(path) - 1); }},
+    {"one byte more", [](const std::string& path) { fs::resize_file(path, fs::file_size(path) + 1); }},
     {"first byte flipped", [](const std::string& path) { flip(path, 0.0); }},
     {"middle byte flipped", [](const std::string& path) { flip(path, 0.5); }},
     {"last byte flipped", [](const std::string& path) { flip(path, 1.0); }},
@@ -60,10 +53,8 @@ const std::vector<Damage> kDamages = {
        fs::rename(path, path + ".x");
        fs::create_symlink(path + ".x", path);
      }},
-    {"zip of torch.save",
-     [](const std::string& path) { write_text(path, "PK\x03\x04" + std::string(200, 'x')); }},
-    {"raw pickle",
-     [](const std::string& path) { write_text(path, "\x80\x02}q.c__builtin__\nexec\n"); }},
+    {"zip of torch.save", [](const std::string& path) { write_text(path, "PK\x03\x04" + std::string(200, 'x')); }},
+    {"raw pickle", [](const std::string& path) { write_text(path, "\x80\x02}q.c__builtin__\nexec\n"); }},
 };
 
 Snapshot full_snapshot(uint64_t step) {
@@ -94,9 +85,7 @@ void sign_again(const std::string& folder) {
 
 BOOST_AUTO_TEST_SUITE(damage)
 
-BOOST_DATA_TEST_CASE(the_one_before_is_used_and_the_note_says_why,
-                     data::make(kFiles) * data::make(kDamages),
-                     file,
+BOOST_DATA_TEST_CASE(the_one_before_is_used_and_the_note_says_why, data::make(kFiles) * data::make(kDamages), file,
                      kind) {
   TemporaryFolder folder;
   const std::string directory = folder.file("c");
@@ -110,8 +99,7 @@ BOOST_DATA_TEST_CASE(the_one_before_is_used_and_the_note_says_why,
   BOOST_REQUIRE(loaded);
   BOOST_TEST(same_content(*loaded, full_snapshot(10)));
   BOOST_TEST(notes.has("checkpoint of step 20 is not used: " + path + ": "), notes.all());
-  BOOST_CHECK_EXCEPTION(
-      open_checkpoint(directory + "/step_000000000020"), CheckpointError, says(path));
+  BOOST_CHECK_EXCEPTION(open_checkpoint(directory + "/step_000000000020"), CheckpointError, says(path));
 
   store.begin_resumed("a");  // and the run goes on over it
   save_now(store, full_snapshot(20));
@@ -142,9 +130,7 @@ struct PointerCase {
   std::string text;
   const char* note;
 };
-std::ostream& operator<<(std::ostream& out, const PointerCase& value) {
-  return out << value.label;
-}
+std::ostream& operator<<(std::ostream& out, const PointerCase& value) { return out << value.label; }
 
 const std::vector<PointerCase> kPointers = {
     {"empty", "", "latest.json: not JSON"},
@@ -158,20 +144,12 @@ const std::vector<PointerCase> kPointers = {
     {"a trailing slash", R"({"step":20,"file":"step_000000000020/"})", "expected a name like"},
     {"a NUL", R"({"step":20,"file":"step_000000000020\u0000"})", "expected a name like"},
     {"a pickle", R"({"step":20,"file":"step_000000000020.pt"})", "expected a name like"},
-    {"step and file differ",
-     R"({"step":10,"file":"step_000000000020"})",
-     "latest.json: step 10, file"},
-    {"missing step folder",
-     R"({"step":30,"file":"step_000000000030"})",
-     "step_000000000030 does not exist"},
-    {"large",
-     "{\"step\":20,\"file\":\"step_000000000020\"}" + std::string(5000, ' '),
-     "at most 4096"},
+    {"step and file differ", R"({"step":10,"file":"step_000000000020"})", "latest.json: step 10, file"},
+    {"missing step folder", R"({"step":30,"file":"step_000000000030"})", "step_000000000030 does not exist"},
+    {"large", "{\"step\":20,\"file\":\"step_000000000020\"}" + std::string(5000, ' '), "at most 4096"},
 };
 
-BOOST_DATA_TEST_CASE(a_broken_pointer_falls_back_to_the_highest_step,
-                     data::make(kPointers),
-                     broken) {
+BOOST_DATA_TEST_CASE(a_broken_pointer_falls_back_to_the_highest_step, data::make(kPointers), broken) {
   TemporaryFolder folder;
   const std::string directory = folder.file("out/c");
   make_two(directory);
@@ -212,8 +190,7 @@ BOOST_AUTO_TEST_CASE(all_damaged_is_none_and_each_is_named) {
   BOOST_TEST(notes.lines.size() == 2u);
   BOOST_TEST(notes.has("step_000000000010/state.json: missing"));
   BOOST_TEST(notes.has("step_000000000020/state.json: missing"));
-  BOOST_CHECK_EXCEPTION(open_checkpoint(folder.file("c")),
-                        CheckpointError,
+  BOOST_CHECK_EXCEPTION(open_checkpoint(folder.file("c")), CheckpointError,
                         says("no valid checkpoint: checkpoint of step 10 is not used: "));
 }
 
@@ -237,21 +214,16 @@ BOOST_AUTO_TEST_CASE(a_renamed_step_folder_is_found_out) {
 
 BOOST_AUTO_TEST_CASE(signed_pickles_are_an_unknown_format) {
   for (const char* file :
-       {"model.safetensors",
-        "optimizer.safetensors",
-        "ema.safetensors",
-        "coordinator.safetensors",
-        "state.json"}) {
-    for (const std::string& pickle : {"PK\x03\x04\x14\x00\x08\x08" + std::string(300, '\x01'),
-                                      "\x80\x02}q" + std::string(300, 'x')}) {
+       {"model.safetensors", "optimizer.safetensors", "ema.safetensors", "coordinator.safetensors", "state.json"}) {
+    for (const std::string& pickle :
+         {"PK\x03\x04\x14\x00\x08\x08" + std::string(300, '\x01'), "\x80\x02}q" + std::string(300, 'x')}) {
       TemporaryFolder folder;
       make_two(folder.file("c"));
       const std::string step = folder.file("c/step_000000000020");
       write_text(step + "/" + file, pickle);
       sign_again(step);
       const bool json = std::string(file) == "state.json";
-      BOOST_CHECK_EXCEPTION(open_checkpoint(step),
-                            CheckpointError,
+      BOOST_CHECK_EXCEPTION(open_checkpoint(step), CheckpointError,
                             says(step + "/" + file + (json ? ": not JSON" : ": unknown format")));
     }
   }
@@ -262,45 +234,26 @@ struct ManifestCase {
   std::function<void(Value&)> change;
   const char* message;
 };
-std::ostream& operator<<(std::ostream& out, const ManifestCase& value) {
-  return out << value.label;
-}
+std::ostream& operator<<(std::ostream& out, const ManifestCase& value) { return out << value.label; }
 
 const std::vector<ManifestCase> kManifests = {
-    {"another format",
-     [](Value& v) { v["format"] = "other"; },
-     "unknown format, expected stc-checkpoint"},
-    {"a later version",
-     [](Value& v) { v["format_version"] = 2; },
-     "format version 2, this program reads 1"},
+    {"another format", [](Value& v) { v["format"] = "other"; }, "unknown format, expected stc-checkpoint"},
+    {"a later version", [](Value& v) { v["format_version"] = 2; }, "format version 2, this program reads 1"},
     {"no version", [](Value& v) { v.erase("format_version"); }, "without format_version"},
     {"a negative step", [](Value& v) { v["step"] = -1; }, "step -1, expected a number >= 0"},
     {"a run id that is a path", [](Value& v) { v["run_id"] = "../x"; }, "run_id \"../x\""},
     {"no files", [](Value& v) { v.erase("files"); }, "without files"},
     {"a list of files", [](Value& v) { v["files"] = {1}; }, "files: not an object"},
-    {"a file upwards",
-     [](Value& v) { v["files"]["../x"] = v["files"]["state.json"]; },
+    {"a file upwards", [](Value& v) { v["files"]["../x"] = v["files"]["state.json"]; }, "expected a plain file name"},
+    {"an absolute file", [](Value& v) { v["files"]["/etc/passwd"] = v["files"]["state.json"]; },
      "expected a plain file name"},
-    {"an absolute file",
-     [](Value& v) { v["files"]["/etc/passwd"] = v["files"]["state.json"]; },
+    {"the manifest itself", [](Value& v) { v["files"]["manifest.json"] = v["files"]["state.json"]; },
      "expected a plain file name"},
-    {"the manifest itself",
-     [](Value& v) { v["files"]["manifest.json"] = v["files"]["state.json"]; },
-     "expected a plain file name"},
-    {"without a model",
-     [](Value& v) { v["files"].erase("model.safetensors"); },
-     "files: without model.safetensors"},
-    {"without a state",
-     [](Value& v) { v["files"].erase("state.json"); },
-     "files: without state.json"},
-    {"no size",
-     [](Value& v) { v["files"]["state.json"].erase("bytes"); },
-     "state.json: without bytes"},
-    {"a short hash",
-     [](Value& v) { v["files"]["state.json"]["xxh3_128"] = "ab"; },
-     "xxh3_128 \"ab\""},
-    {"an unknown file that is not there",
-     [](Value& v) { v["files"]["later.safetensors"] = v["files"]["state.json"]; },
+    {"without a model", [](Value& v) { v["files"].erase("model.safetensors"); }, "files: without model.safetensors"},
+    {"without a state", [](Value& v) { v["files"].erase("state.json"); }, "files: without state.json"},
+    {"no size", [](Value& v) { v["files"]["state.json"].erase("bytes"); }, "state.json: without bytes"},
+    {"a short hash", [](Value& v) { v["files"]["state.json"]["xxh3_128"] = "ab"; }, "xxh3_128 \"ab\""},
+    {"an unknown file that is not there", [](Value& v) { v["files"]["later.safetensors"] = v["files"]["state.json"]; },
      "later.safetensors: missing"},
 };
 
@@ -323,8 +276,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_would_exhaust_the_stack_is_refused) {
   const std::string step = folder.file("c/step_000000000001");
   write_text(step + "/state.json", std::string(200000, '['));
   sign_again(step);
-  BOOST_CHECK_EXCEPTION(
-      open_checkpoint(step), CheckpointError, says("state.json: nested deeper than 100"));
+  BOOST_CHECK_EXCEPTION(open_checkpoint(step), CheckpointError, says("state.json: nested deeper than 100"));
 }
 
 BOOST_AUTO_TEST_CASE(files_beside_the_listed_ones_are_not_read) {

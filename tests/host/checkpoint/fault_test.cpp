@@ -231,11 +231,10 @@ BOOST_AUTO_TEST_CASE(replacing_a_step_is_safe_at_any_moment) {
         scene.disk.set({mode, at, EIO, can_exchange});
         scene.save(make_snapshot(2, 0.5f));
         scene.store.reset();
-        BOOST_TEST_CONTEXT("operation " << at << ": " << scene.disk.failed() << ", exchange "
-                                        << can_exchange) {
+        BOOST_TEST_CONTEXT("operation " << at << ": " << scene.disk.failed() << ", exchange " << can_exchange) {
           const LoadedCheckpoint loaded = open_checkpoint(scene.directory);
-          const bool one_of_two = same_content(loaded, make_snapshot(2)) ||
-                                  same_content(loaded, make_snapshot(2, 0.5f));
+          const bool one_of_two =
+              same_content(loaded, make_snapshot(2)) || same_content(loaded, make_snapshot(2, 0.5f));
           // Without an atomic exchange there is a moment between two renames with only step 1.
           BOOST_TEST((one_of_two || (!can_exchange && same_content(loaded, make_snapshot(1)))));
           BOOST_TEST(holds(scene.directory, 1, make_snapshot(1)));
@@ -321,8 +320,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_folder_is_told_at_the_start) {
   fs::create_directory(folder.file("out"));
   fs::permissions(folder.file("out"), fs::perms::owner_read | fs::perms::owner_exec);
   CheckpointStore store(options_for(folder.file("out/c")));
-  BOOST_CHECK_EXCEPTION(store.begin_new("a", [](const std::string&) {}),
-                        CheckpointError,
+  BOOST_CHECK_EXCEPTION(store.begin_new("a", [](const std::string&) {}), CheckpointError,
                         says("out/c: create folder failed: Permission denied"));
   fs::permissions(folder.file("out"), fs::perms::owner_all);
 }

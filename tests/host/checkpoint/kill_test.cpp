@@ -22,10 +22,7 @@ namespace {
 Snapshot large_snapshot(uint64_t step) {
   Snapshot snapshot = make_snapshot(step);
   snapshot.model.push_back(
-      make_tensor<float>("large",
-                         STC_DTYPE_FLOAT32,
-                         {1 << 18},
-                         std::vector<float>(1 << 18, static_cast<float>(step))));
+      make_tensor<float>("large", STC_DTYPE_FLOAT32, {1 << 18}, std::vector<float>(1 << 18, static_cast<float>(step))));
   return snapshot;
 }
 
@@ -77,8 +74,8 @@ BOOST_AUTO_TEST_CASE(killed_at_random_moments) {
   int leftovers = 0;
   for (int round = 0; round < 20; ++round) {
     BOOST_TEST_CONTEXT("round " << round) {
-      const int status = status_of_child([&] { save_for_ever(directory); },
-                                         std::chrono::microseconds(delay_us(random)));
+      const int status =
+          status_of_child([&] { save_for_ever(directory); }, std::chrono::microseconds(delay_us(random)));
       BOOST_REQUIRE(WIFSIGNALED(status));
       leftovers += scan_folder(FileSystem::real(), directory).temporaries.empty() ? 0 : 1;
       Notes notes;
@@ -100,8 +97,7 @@ BOOST_AUTO_TEST_CASE(killed_at_random_moments) {
   BOOST_TEST(scan_folder(FileSystem::real(), directory).temporaries.empty());
   save_now(store, large_snapshot(newest + 1));
   save_now(store, large_snapshot(newest + 2));
-  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{newest + 1, newest + 2}),
-             boost::test_tools::per_element());
+  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{newest + 1, newest + 2}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_file_size_limit_is_an_error_of_the_save) {
@@ -117,8 +113,7 @@ BOOST_AUTO_TEST_CASE(a_file_size_limit_is_an_error_of_the_save) {
     store.save(large_snapshot(2));
     const auto results = store.finish();
     const bool told = results.size() == 1 &&
-                      results[0].error.find("model.safetensors: write failed: File too large") !=
-                          std::string::npos;
+                      results[0].error.find("model.safetensors: write failed: File too large") != std::string::npos;
     store.save(make_snapshot(3));  // small enough
     ::_exit(told && store.finish().at(0).error.empty() ? 0 : 1);
   }
@@ -126,8 +121,7 @@ BOOST_AUTO_TEST_CASE(a_file_size_limit_is_an_error_of_the_save) {
   BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
   BOOST_TEST(WIFEXITED(status));
   BOOST_TEST(WEXITSTATUS(status) == 0);
-  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{1, 3}),
-             boost::test_tools::per_element());
+  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{1, 3}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_live_process_keeps_its_folder) {
@@ -141,8 +135,7 @@ BOOST_AUTO_TEST_CASE(a_live_process_keeps_its_folder) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (scan_folder(FileSystem::real(), directory).steps.empty()) continue;
     CheckpointStore store(options_for(directory));
-    BOOST_CHECK_EXCEPTION(store.begin_new("b", {}),
-                          CheckpointError,
+    BOOST_CHECK_EXCEPTION(store.begin_new("b", {}), CheckpointError,
                           says("in use by process " + std::to_string(child) + " on "));
     refused = true;
   }

@@ -52,9 +52,8 @@ BOOST_AUTO_TEST_CASE(the_worked_example_is_real) {
   snapshot.model = {make_tensor<uint8_t>("mask", STC_DTYPE_BOOL, {3}, {1, 0, 1}),
                     make_tensor<float>("wte.weight", STC_DTYPE_FLOAT32, {2, 2}, {1, 2, 3, 4})};
   snapshot.model_metadata = {{"alias:lm_head.weight", "wte.weight"}};
-  snapshot.optimizer = {
-      make_tensor<float>("wte.weight/exp_avg", STC_DTYPE_FLOAT32, {2, 2}, {1, 2, 3, 4}),
-      make_tensor<float>("wte.weight/step", STC_DTYPE_FLOAT32, {}, {42})};
+  snapshot.optimizer = {make_tensor<float>("wte.weight/exp_avg", STC_DTYPE_FLOAT32, {2, 2}, {1, 2, 3, 4}),
+                        make_tensor<float>("wte.weight/step", STC_DTYPE_FLOAT32, {}, {42})};
   snapshot.state = {{"step", 42}};
   save_now(store, std::move(snapshot));
 
@@ -62,11 +61,9 @@ BOOST_AUTO_TEST_CASE(the_worked_example_is_real) {
   BOOST_REQUIRE(!page.empty());
   const std::string step = folder.file("c/step_000000000042/");
   const std::string first_block = "```\n" + read_text(folder.file("c/run.json")) +
-                                  read_text(folder.file("c/latest.json")) +
-                                  read_text(step + "manifest.json") + "```\n";
+                                  read_text(folder.file("c/latest.json")) + read_text(step + "manifest.json") + "```\n";
   BOOST_TEST(page.find(first_block) != std::string::npos, first_block);
-  const std::string second_block =
-      "```\n" + hex_dump(read_text(step + "model.safetensors")) + "```\n";
+  const std::string second_block = "```\n" + hex_dump(read_text(step + "model.safetensors")) + "```\n";
   BOOST_TEST(page.find(second_block) != std::string::npos, second_block);
 }
 

@@ -20,9 +20,7 @@ struct Scene {
     save_now(*store, make_snapshot(1));
     save_now(*store, make_snapshot(2));
   }
-  Value checkpoint(Verify verify = Verify::kHashes) {
-    return describe_checkpoint(FileSystem::real(), newest, verify);
-  }
+  Value checkpoint(Verify verify = Verify::kHashes) { return describe_checkpoint(FileSystem::real(), newest, verify); }
   Value all() { return describe_folder(FileSystem::real(), directory, Verify::kHashes); }
 };
 
@@ -43,8 +41,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_is_described) {
   BOOST_TEST(report["problems"].empty());
   BOOST_TEST(report["step"] == 2);
   BOOST_TEST(report["run_id"] == "run-a");
-  BOOST_TEST(report["counters"].dump() ==
-             R"({"step":2,"samples":16,"tokens":2048,"micro_batches":4})");
+  BOOST_TEST(report["counters"].dump() == R"({"step":2,"samples":16,"tokens":2048,"micro_batches":4})");
   BOOST_TEST(report["aliases"].dump() == R"({"lm_head.weight":"wte.weight"})");
   BOOST_TEST(report["config"].dump() == R"({"run":{"name":"t"}})");
   const Value& tensor = report["tensors"]["model"][0];
@@ -57,21 +54,16 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_is_described) {
   BOOST_TEST(report["tensors"]["optimizer"][1]["shape"].dump() == "[]");
   const std::string model = read_text(scene.newest + "/model.safetensors");
   BOOST_TEST(report["files"]["model.safetensors"]["bytes"] == model.size());
-  BOOST_TEST(report["files"]["model.safetensors"]["xxh3_128"] ==
-             xxh3_128_hex(model.data(), model.size()));
+  BOOST_TEST(report["files"]["model.safetensors"]["xxh3_128"] == xxh3_128_hex(model.data(), model.size()));
   BOOST_TEST(!scene.checkpoint(Verify::kSizes)["tensors"]["model"][0].contains("xxh3_128"));
 }
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_as_text) {
   Scene scene;
   const std::string text = report_text(scene.checkpoint());
-  for (const char* part : {"\n  valid           yes\n",
-                           "\n  run             run-a\n",
-                           "\n  tokens          2048\n",
-                           "\n  alias           lm_head.weight = wte.weight\n",
-                           "model tensor  dtype  shape",
-                           "wte.weight    F32    [2,2]     16  ",
-                           "wte.weight/step     F32    []"}) {
+  for (const char* part : {"\n  valid           yes\n", "\n  run             run-a\n", "\n  tokens          2048\n",
+                           "\n  alias           lm_head.weight = wte.weight\n", "model tensor  dtype  shape",
+                           "wte.weight    F32    [2,2]     16  ", "wte.weight/step     F32    []"}) {
     BOOST_TEST(holds(text, part));
   }
 }
@@ -83,11 +75,9 @@ BOOST_AUTO_TEST_CASE(a_broken_checkpoint_names_every_broken_file) {
   const Value report = scene.checkpoint();
   BOOST_TEST(report["valid"] == false);
   BOOST_REQUIRE(report["problems"].size() == 2u);
-  BOOST_TEST(holds(report["problems"][0].get<std::string>(),
-                   scene.newest + "/model.safetensors: 3 bytes, expected "));
+  BOOST_TEST(holds(report["problems"][0].get<std::string>(), scene.newest + "/model.safetensors: 3 bytes, expected "));
   BOOST_TEST(report["problems"][1] == scene.newest + "/state.json: missing");
-  BOOST_TEST(
-      holds(report_text(report), "broken          " + scene.newest + "/state.json: missing"));
+  BOOST_TEST(holds(report_text(report), "broken          " + scene.newest + "/state.json: missing"));
 }
 
 BOOST_AUTO_TEST_CASE(a_flipped_bit_is_seen_unless_hashes_are_left_out) {
@@ -114,8 +104,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_described) {
   BOOST_TEST(report["newest"]["step"] == 1);
   BOOST_TEST(report["unfinished"].dump() == R"([".tmp-1-3"])");
   const std::string text = report_text(report);
-  BOOST_TEST(
-      holds(text, "  step 2          broken\n    " + scene.newest + "/manifest.json: missing"));
+  BOOST_TEST(holds(text, "  step 2          broken\n    " + scene.newest + "/manifest.json: missing"));
   BOOST_TEST(holds(text, "  step 1          valid\n"));
 }
 
@@ -124,13 +113,11 @@ BOOST_AUTO_TEST_CASE(pointers_and_strangers_are_told) {
   fs::remove(scene.directory + "/latest.json");
   BOOST_TEST(scene.all()["problems"][0] == scene.directory + "/latest.json: missing");
   write_text(scene.directory + "/latest.json", pointer_text(7));
-  BOOST_TEST(scene.all()["problems"][0] ==
-             scene.directory + "/latest.json: step_000000000007 does not exist");
+  BOOST_TEST(scene.all()["problems"][0] == scene.directory + "/latest.json: step_000000000007 does not exist");
   write_text(scene.directory + "/latest.json", pointer_text(1));
   BOOST_TEST(scene.all()["best"].is_null());
   write_text(scene.directory + "/best.json", pointer_text(7));
-  BOOST_TEST(scene.all()["problems"][0] ==
-             scene.directory + "/best.json: step_000000000007 does not exist");
+  BOOST_TEST(scene.all()["problems"][0] == scene.directory + "/best.json: step_000000000007 does not exist");
   write_text(scene.directory + "/best.json", pointer_text(2));
   BOOST_TEST(scene.all()["best"] == 2);
   BOOST_TEST(holds(report_text(scene.all()), "\n  best            step 2\n"));
@@ -138,8 +125,7 @@ BOOST_AUTO_TEST_CASE(pointers_and_strangers_are_told) {
   write_text(scene.directory + "/run.json", run_file_text("run-b"));
   const Value report = scene.all();
   BOOST_TEST(report["newest"].is_null());
-  BOOST_TEST(holds(report["problems"][0].get<std::string>(),
-                   "belongs to run run-a, this folder to run run-b"));
+  BOOST_TEST(holds(report["problems"][0].get<std::string>(), "belongs to run run-a, this folder to run run-b"));
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_before_its_first_checkpoint) {
@@ -147,9 +133,8 @@ BOOST_AUTO_TEST_CASE(a_folder_before_its_first_checkpoint) {
   { new_store(folder.file("c"), "a"); }
   const Value report = describe_folder(FileSystem::real(), folder.file("c"), Verify::kHashes);
   BOOST_TEST(report["valid"] == true);
-  BOOST_TEST(report_text(report) ==
-             "checkpoints in " + folder.file("c") +
-                 "\n  run             a\n  latest          none\n  checkpoints     none\n");
+  BOOST_TEST(report_text(report) == "checkpoints in " + folder.file("c") +
+                                        "\n  run             a\n  latest          none\n  checkpoints     none\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

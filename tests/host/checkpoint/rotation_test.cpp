@@ -19,9 +19,7 @@ struct RotationCase {
   std::vector<uint64_t> saved;
   std::vector<uint64_t> left;
 };
-std::ostream& operator<<(std::ostream& out, const RotationCase& value) {
-  return out << value.label;
-}
+std::ostream& operator<<(std::ostream& out, const RotationCase& value) { return out << value.label; }
 
 const std::vector<RotationCase> kRotationCases = {
     {"without a limit all stay", std::nullopt, std::nullopt, {1, 2, 3, 4}, {1, 2, 3, 4}},
@@ -97,8 +95,7 @@ BOOST_AUTO_TEST_CASE(another_runs_higher_steps_neither_count_nor_go) {
   CheckpointStore store(options);
   store.begin_new("new", [](const std::string&) {});
   for (uint64_t step = 1; step <= 20; ++step) save_now(store, make_snapshot(step));
-  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{19, 20}),
-             boost::test_tools::per_element());
+  BOOST_TEST(steps_in(directory) == (std::vector<uint64_t>{19, 20}), boost::test_tools::per_element());
   BOOST_TEST(store.open_latest({})->step == 20u);
   BOOST_TEST(open_checkpoint(directory + ".old").step == 5000u);
 }
@@ -112,8 +109,7 @@ BOOST_AUTO_TEST_CASE(a_copied_checkpoint_of_another_run_is_left_alone) {
   store.begin_new("a", [](const std::string&) {});
   fs::copy(folder.file("other/step_000000000002"), folder.file("c/step_000000000002"));
   for (const uint64_t step : {1, 3, 4}) save_now(store, make_snapshot(step));
-  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{2, 4}),
-             boost::test_tools::per_element());
+  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{2, 4}), boost::test_tools::per_element());
   fs::remove(folder.file("c/latest.json"));
   Notes notes;
   BOOST_TEST(store.open_latest(notes.take())->step == 4u);
@@ -137,8 +133,7 @@ BOOST_AUTO_TEST_CASE(after_going_back_the_new_saves_stay) {
   BOOST_TEST(store.open_latest({})->step == 5u);
   save_now(store, make_snapshot(6));
   save_now(store, make_snapshot(7));
-  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{6, 7, 10, 15}),
-             boost::test_tools::per_element());
+  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{6, 7, 10, 15}), boost::test_tools::per_element());
   BOOST_TEST(store.open_latest({})->step == 7u);
 }
 
@@ -152,11 +147,9 @@ BOOST_AUTO_TEST_CASE(a_truncated_one_displaces_no_good_one) {
   save_now(store, make_snapshot(2));
   fs::resize_file(folder.file("c/step_000000000002/model.safetensors"), 5);
   save_now(store, make_snapshot(3));
-  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{1, 2, 3}),
-             boost::test_tools::per_element());
+  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{1, 2, 3}), boost::test_tools::per_element());
   save_now(store, make_snapshot(4));
-  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{3, 4}),
-             boost::test_tools::per_element());
+  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{3, 4}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_clock_set_back_changes_nothing) {
@@ -167,11 +160,9 @@ BOOST_AUTO_TEST_CASE(a_clock_set_back_changes_nothing) {
   store.begin_new("a", [](const std::string&) {});
   save_now(store, make_snapshot(1));
   save_now(store, make_snapshot(2));
-  fs::last_write_time(folder.file("c/step_000000000001"),
-                      fs::file_time_type::clock::now() + std::chrono::hours(1000));
+  fs::last_write_time(folder.file("c/step_000000000001"), fs::file_time_type::clock::now() + std::chrono::hours(1000));
   save_now(store, make_snapshot(3));
-  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{2, 3}),
-             boost::test_tools::per_element());
+  BOOST_TEST(steps_in(folder.file("c")) == (std::vector<uint64_t>{2, 3}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -19,10 +19,8 @@ inline Snapshot make_snapshot(uint64_t step, float salt = 0) {
   const float x = static_cast<float>(step) + salt;
   Snapshot snapshot;
   snapshot.step = step;
-  snapshot.model.push_back(
-      make_tensor<float>("wte.weight", STC_DTYPE_FLOAT32, {2, 2}, {x, x + 1, x + 2, x + 3}));
-  snapshot.model.push_back(
-      make_tensor<uint16_t>("norm.weight", STC_DTYPE_BFLOAT16, {2}, {0x3f80, 0x4000}));
+  snapshot.model.push_back(make_tensor<float>("wte.weight", STC_DTYPE_FLOAT32, {2, 2}, {x, x + 1, x + 2, x + 3}));
+  snapshot.model.push_back(make_tensor<uint16_t>("norm.weight", STC_DTYPE_BFLOAT16, {2}, {0x3f80, 0x4000}));
   snapshot.model_metadata = {{"alias:lm_head.weight", "wte.weight"}};
   snapshot.optimizer.push_back(
       make_tensor<float>("wte.weight/exp_avg", STC_DTYPE_FLOAT32, {2, 2}, {-x, 0.5f, 0.25f, x}));
@@ -43,10 +41,9 @@ inline bool same_tensors(const std::vector<HostTensor>& a, const std::vector<Hos
 
 inline bool same_content(const LoadedCheckpoint& loaded, const Snapshot& snapshot) {
   return loaded.step == snapshot.step && same_tensors(loaded.model, snapshot.model) &&
-         loaded.model_metadata == snapshot.model_metadata &&
-         same_tensors(loaded.optimizer, snapshot.optimizer) &&
-         same_tensors(loaded.ema, snapshot.ema) &&
-         same_tensors(loaded.coordinator, snapshot.coordinator) && loaded.state == snapshot.state;
+         loaded.model_metadata == snapshot.model_metadata && same_tensors(loaded.optimizer, snapshot.optimizer) &&
+         same_tensors(loaded.ema, snapshot.ema) && same_tensors(loaded.coordinator, snapshot.coordinator) &&
+         loaded.state == snapshot.state;
 }
 
 inline StoreOptions options_for(const std::string& directory) {
@@ -68,8 +65,7 @@ inline void save_now(CheckpointStore& store, Snapshot snapshot) {
 }
 
 /// A store that has taken `directory` for run `run_id`.
-inline std::unique_ptr<CheckpointStore> new_store(const std::string& directory,
-                                                  const std::string& run_id) {
+inline std::unique_ptr<CheckpointStore> new_store(const std::string& directory, const std::string& run_id) {
   auto store = std::make_unique<CheckpointStore>(options_for(directory));
   store->begin_new(run_id, [](const std::string&) {});
   return store;

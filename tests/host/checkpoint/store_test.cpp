@@ -27,19 +27,13 @@ BOOST_AUTO_TEST_CASE(save_and_load_give_the_same_content) {
     auto store = new_store(directory, "run-a");
     save_now(*store, snapshot);
   }
-  BOOST_TEST(names_in(directory) == (std::vector<std::string>{
-                                        ".lock", "latest.json", "run.json", "step_000000000042"}),
+  BOOST_TEST(names_in(directory) == (std::vector<std::string>{".lock", "latest.json", "run.json", "step_000000000042"}),
              boost::test_tools::per_element());
   BOOST_TEST(names_in(directory + "/step_000000000042") ==
-                 (std::vector<std::string>{"coordinator.safetensors",
-                                           "ema.safetensors",
-                                           "manifest.json",
-                                           "model.safetensors",
-                                           "optimizer.safetensors",
-                                           "state.json"}),
+                 (std::vector<std::string>{"coordinator.safetensors", "ema.safetensors", "manifest.json",
+                                           "model.safetensors", "optimizer.safetensors", "state.json"}),
              boost::test_tools::per_element());
-  BOOST_TEST(read_text(directory + "/latest.json") ==
-             "{\"step\":42,\"file\":\"step_000000000042\"}\n");
+  BOOST_TEST(read_text(directory + "/latest.json") == "{\"step\":42,\"file\":\"step_000000000042\"}\n");
 
   Notes notes;
   CheckpointStore reader(options_for(directory));
@@ -50,8 +44,7 @@ BOOST_AUTO_TEST_CASE(save_and_load_give_the_same_content) {
   BOOST_TEST(loaded->run_id == "run-a");
   BOOST_TEST(loaded->version == "1.2.3");
   BOOST_TEST(notes.lines.empty());
-  for (const std::string& path :
-       {directory + "/step_000000000042", directory, folder.file("out")}) {
+  for (const std::string& path : {directory + "/step_000000000042", directory, folder.file("out")}) {
     BOOST_TEST(same_content(open_checkpoint(path), snapshot), path);
   }
 }
@@ -118,8 +111,7 @@ BOOST_AUTO_TEST_CASE(a_run_killed_before_its_first_checkpoint_can_go_on) {
   save_now(store, make_snapshot(1));
   BOOST_TEST(store.open_latest(notes.take())->step == 1u);
   BOOST_TEST(notes.lines.empty());
-  BOOST_TEST(names_in(folder.str()) == std::vector<std::string>{"c"},
-             boost::test_tools::per_element());
+  BOOST_TEST(names_in(folder.str()) == std::vector<std::string>{"c"}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_new_run_takes_over_a_folder_without_checkpoints) {
@@ -193,8 +185,7 @@ BOOST_AUTO_TEST_CASE(only_files_of_2_0_0_are_an_error_that_names_them) {
   BOOST_CHECK_EXCEPTION(store.begin_new("a", notes.take()), CheckpointError, says(message));
   BOOST_CHECK_EXCEPTION(open_checkpoint(directory), CheckpointError, says(message));
   BOOST_TEST(
-      names_in(directory) ==
-          (std::vector<std::string>{"latest.json", "step_000000000500.pt", "step_000000001000.pt"}),
+      names_in(directory) == (std::vector<std::string>{"latest.json", "step_000000000500.pt", "step_000000001000.pt"}),
       boost::test_tools::per_element());  // nothing was touched
 }
 
@@ -216,15 +207,13 @@ BOOST_AUTO_TEST_CASE(resuming_another_run_is_refused) {
   TemporaryFolder folder;
   { new_store(folder.file("c"), "a"); }
   CheckpointStore store(options_for(folder.file("c")));
-  BOOST_CHECK_EXCEPTION(
-      store.begin_resumed("b"), CheckpointError, says("belongs to run a, expected run b"));
+  BOOST_CHECK_EXCEPTION(store.begin_resumed("b"), CheckpointError, says("belongs to run a, expected run b"));
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_run_file_is_made_again_from_the_manifests) {
   TemporaryFolder folder;
   save_now(*new_store(folder.file("c"), "a"), make_snapshot(1));
-  for (const char* content :
-       {"", "{", "[]", R"({"format":"stc-run","run_id":"../x"})", R"({"run_id":"z"})"}) {
+  for (const char* content : {"", "{", "[]", R"({"format":"stc-run","run_id":"../x"})", R"({"run_id":"z"})"}) {
     write_text(folder.file("c/run.json"), content);
     CheckpointStore store(options_for(folder.file("c")));
     BOOST_TEST(store.run_id() == "a");
@@ -237,15 +226,9 @@ BOOST_AUTO_TEST_CASE(a_lost_run_file_is_made_again_from_the_manifests) {
 BOOST_AUTO_TEST_CASE(run_ids_that_could_be_paths_are_refused) {
   TemporaryFolder folder;
   CheckpointStore store(options_for(folder.file("c")));
-  for (const std::string& id : {std::string(),
-                                std::string("../x"),
-                                std::string("a/b"),
-                                std::string(".a"),
-                                std::string("a b"),
-                                std::string(65, 'a'),
-                                std::string("a\0b", 3)}) {
-    BOOST_CHECK_EXCEPTION(
-        store.begin_new(id, [](const std::string&) {}), CheckpointError, says("run id"));
+  for (const std::string& id : {std::string(), std::string("../x"), std::string("a/b"), std::string(".a"),
+                                std::string("a b"), std::string(65, 'a'), std::string("a\0b", 3)}) {
+    BOOST_CHECK_EXCEPTION(store.begin_new(id, [](const std::string&) {}), CheckpointError, says("run id"));
     BOOST_CHECK_EXCEPTION(store.begin_resumed(id), CheckpointError, says("run id"));
   }
   BOOST_CHECK_THROW(store.save(make_snapshot(1)), std::logic_error);
@@ -322,14 +305,8 @@ BOOST_AUTO_TEST_CASE(steps_beyond_the_name_are_an_error_of_the_save) {
   BOOST_TEST(step_folder_name(0) == "step_000000000000");
   BOOST_TEST(step_folder_name(999999999999u) == "step_999999999999");
   BOOST_CHECK_EXCEPTION(step_folder_name(1000000000000u), CheckpointError, says("12 digits"));
-  for (const char* name : {"step_00000000004",
-                           "step_0000000000042",
-                           "step_+00000000042",
-                           "step_-00000000042",
-                           "step_00000000004x",
-                           "Step_000000000042",
-                           "step_000000000042/",
-                           ""}) {
+  for (const char* name : {"step_00000000004", "step_0000000000042", "step_+00000000042", "step_-00000000042",
+                           "step_00000000004x", "Step_000000000042", "step_000000000042/", ""}) {
     BOOST_TEST(!parse_step_folder_name(name), name);
   }
 }
@@ -354,8 +331,7 @@ BOOST_AUTO_TEST_CASE(leftovers_of_dead_processes_go_and_those_of_live_ones_stay)
     write_text(folder.file("c/" + name + "/model.safetensors"), "half");
   }
   // Made before the live process began: its number was another's then.
-  fs::last_write_time(folder.file("c/" + reused),
-                      fs::file_time_type::clock::now() - std::chrono::hours(24 * 3650));
+  fs::last_write_time(folder.file("c/" + reused), fs::file_time_type::clock::now() - std::chrono::hours(24 * 3650));
   write_text(folder.file("c/" + temporary_name(dead, "latest.json")), "{");
   CheckpointStore store(options_for(folder.file("c")));
   store.begin_resumed("a");
@@ -391,8 +367,7 @@ BOOST_AUTO_TEST_CASE(paths_that_are_no_checkpoint_are_explained) {
   write_text(folder.file("model.pt"), "PK\x03\x04");
   refused(folder.file("model.pt"), ": unknown format, a file is no checkpoint");
   fs::create_directory(folder.file("step_000000000003"));
-  refused(folder.file("step_000000000003"),
-          "/manifest.json: missing, the checkpoint was never finished");
+  refused(folder.file("step_000000000003"), "/manifest.json: missing, the checkpoint was never finished");
   for (const char* name : {"run/x", "run/y"}) {
     save_now(*new_store(folder.file(name), "a"), make_snapshot(1));
   }

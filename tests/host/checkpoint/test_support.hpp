@@ -18,9 +18,9 @@
 #include "stc/abi/core.h"
 
 #include "host/checkpoint/dtype.hpp"
+#include "host/checkpoint/safetensors.hpp"
 #include "stc/core/dtype.hpp"
 #include "stc/testing/folder.hpp"
-#include "host/checkpoint/safetensors.hpp"
 
 namespace stc::host::test {
 
@@ -34,8 +34,7 @@ class TemporaryFolder {
   // In memory where that is possible: these tests sync thousands of files.
   static std::filesystem::path base() {
     std::error_code error;
-    const bool in_memory =
-        std::filesystem::is_directory("/dev/shm", error) && ::access("/dev/shm", W_OK) == 0;
+    const bool in_memory = std::filesystem::is_directory("/dev/shm", error) && ::access("/dev/shm", W_OK) == 0;
     return in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
   }
   stc::testing::Folder folder_{base()};
@@ -51,10 +50,7 @@ inline void write_text(const std::string& path, const std::string& text) {
 
 /// A tensor that owns a copy of `values`.
 template <class T>
-HostTensor make_tensor(const std::string& name,
-                       int dtype,
-                       std::vector<int64_t> shape,
-                       const std::vector<T>& values) {
+HostTensor make_tensor(const std::string& name, int dtype, std::vector<int64_t> shape, const std::vector<T>& values) {
   auto copy = std::make_shared<std::vector<T>>(values);
   HostTensor tensor;
   tensor.name = name;

@@ -13,56 +13,42 @@ struct ErrorCase {
   std::string yaml;
   std::string rendered;
 };
-std::ostream& operator<<(std::ostream& out, const ErrorCase& sample) {
-  return out << sample.yaml;
-}
+std::ostream& operator<<(std::ostream& out, const ErrorCase& sample) { return out << sample.yaml; }
 
 struct GoodCase {
   std::string yaml;
   std::string path;
   std::string json;
 };
-std::ostream& operator<<(std::ostream& out, const GoodCase& sample) {
-  return out << sample.yaml;
-}
+std::ostream& operator<<(std::ostream& out, const GoodCase& sample) { return out << sample.yaml; }
 
 const std::vector<ErrorCase> kErrors{
-    {"optimizer:\n  lr: -0.1\n",
-     "error: optimizer.lr: got -0.1, expected > 0\n  at run.yaml:2:7\n"},
+    {"optimizer:\n  lr: -0.1\n", "error: optimizer.lr: got -0.1, expected > 0\n  at run.yaml:2:7\n"},
     {"optimizer: {lr: 0}\n", "error: optimizer.lr: got 0, expected > 0\n  at run.yaml:1:17\n"},
-    {"optimizer: {lr: .nan}\n",
-     "error: optimizer.lr: got .nan, expected a finite number > 0\n  at run.yaml:1:17\n"},
-    {"optimizer: {lr: .inf}\n",
-     "error: optimizer.lr: got .inf, expected a finite number > 0\n  at run.yaml:1:17\n"},
+    {"optimizer: {lr: .nan}\n", "error: optimizer.lr: got .nan, expected a finite number > 0\n  at run.yaml:1:17\n"},
+    {"optimizer: {lr: .inf}\n", "error: optimizer.lr: got .inf, expected a finite number > 0\n  at run.yaml:1:17\n"},
     {"optimizer: {lr: 1e400}\n",
      "error: optimizer.lr: got 1e400, expected a number in the range of a double\n  at "
      "run.yaml:1:17\n"},
     {"optimizer: {lr: \"0.1\"}\n",
      "error: optimizer.lr: got \"0.1\", expected a number > 0\n  at run.yaml:1:17\n  hint: remove "
      "the quotes\n"},
-    {"optimizer: {lr: abc}\n",
-     "error: optimizer.lr: got abc, expected a number > 0\n  at run.yaml:1:17\n"},
-    {"optimizer: {lr: [1, 2]}\n",
-     "error: optimizer.lr: got [1, 2], expected a number > 0\n  at run.yaml:1:17\n"},
-    {"optimizer:\n  lr: 0,1\n",
-     "error: optimizer.lr: got 0,1, expected a number > 0\n  at run.yaml:2:7\n"},
+    {"optimizer: {lr: abc}\n", "error: optimizer.lr: got abc, expected a number > 0\n  at run.yaml:1:17\n"},
+    {"optimizer: {lr: [1, 2]}\n", "error: optimizer.lr: got [1, 2], expected a number > 0\n  at run.yaml:1:17\n"},
+    {"optimizer:\n  lr: 0,1\n", "error: optimizer.lr: got 0,1, expected a number > 0\n  at run.yaml:2:7\n"},
     {"optimizer: {zzzzzzzzzz: 1}\n",
      "error: optimizer.zzzzzzzzzz: unknown key\n  at run.yaml:1:13\n  hint: known keys of "
      "optimizer are name, lr, "},
     {"optimizer: {weigth_decay: 0.1}\n",
      "error: optimizer.weigth_decay: unknown key\n  at run.yaml:1:13\n  hint: nearest key is "
      "optimizer.weight_decay\n"},
-    {"run: {lr: 0.1}\n",
-     "error: run.lr: unknown key\n  at run.yaml:1:7\n  hint: nearest key is optimizer.lr\n"},
-    {"lr: 0.1\n",
-     "error: lr: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer.lr\n"},
+    {"run: {lr: 0.1}\n", "error: run.lr: unknown key\n  at run.yaml:1:7\n  hint: nearest key is optimizer.lr\n"},
+    {"lr: 0.1\n", "error: lr: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer.lr\n"},
     {"optimizer.lr: 0.1\n",
      "error: optimizer.lr: unknown key\n  at run.yaml:1:1\n  hint: write it nested: optimizer: "
      "{lr: ...}\n"},
-    {"optimiser: {lr: 0.1}\n",
-     "error: optimiser: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer\n"},
-    {"zzzzzzzzzz: 1\n",
-     "error: zzzzzzzzzz: unknown key\n  at run.yaml:1:1\n  hint: known keys are run, model, "},
+    {"optimiser: {lr: 0.1}\n", "error: optimiser: unknown key\n  at run.yaml:1:1\n  hint: nearest key is optimizer\n"},
+    {"zzzzzzzzzz: 1\n", "error: zzzzzzzzzz: unknown key\n  at run.yaml:1:1\n  hint: known keys are run, model, "},
     {"run: {max_steps: -1}\n", "error: run.max_steps: got -1, expected > 0\n  at run.yaml:1:18\n"},
     {"run: {max_steps: 0}\n", "error: run.max_steps: got 0, expected > 0\n  at run.yaml:1:18\n"},
     {"run: {max_steps: 10.0}\n",
@@ -74,10 +60,8 @@ const std::vector<ErrorCase> kErrors{
      "error: run.seed: got 99999999999999999999, expected an integer of 64 bits\n  at "
      "run.yaml:1:13\n"},
     {"run: {seed: 1.5}\n", "error: run.seed: got 1.5, expected an integer\n  at run.yaml:1:13\n"},
-    {"checkpoint: {keep_last: -1}\n",
-     "error: checkpoint.keep_last: got -1, expected > 0\n  at run.yaml:1:25\n"},
-    {"data: {num_workers: -1}\n",
-     "error: data.num_workers: got -1, expected in [0, 1024]\n  at run.yaml:1:21\n"},
+    {"checkpoint: {keep_last: -1}\n", "error: checkpoint.keep_last: got -1, expected > 0\n  at run.yaml:1:25\n"},
+    {"data: {num_workers: -1}\n", "error: data.num_workers: got -1, expected in [0, 1024]\n  at run.yaml:1:21\n"},
     {"model: {vocab_size: 99999999999999999999}\n",
      "error: model.vocab_size: got 99999999999999999999, expected in [1, 2147483647]\n  at "
      "run.yaml:1:21\n"},
@@ -86,15 +70,12 @@ const std::vector<ErrorCase> kErrors{
     {"model: {tie_weights: \"false\"}\n",
      "error: model.tie_weights: got \"false\", expected true or false\n  at run.yaml:1:22\n  hint: "
      "remove the quotes\n"},
-    {"data: {shuffle: 1}\n",
-     "error: data.shuffle: got 1, expected true or false\n  at run.yaml:1:17\n"},
-    {"data: {shuffle: y}\n",
-     "error: data.shuffle: got y, expected true or false\n  at run.yaml:1:17\n"},
+    {"data: {shuffle: 1}\n", "error: data.shuffle: got 1, expected true or false\n  at run.yaml:1:17\n"},
+    {"data: {shuffle: y}\n", "error: data.shuffle: got y, expected true or false\n  at run.yaml:1:17\n"},
     {"run: {name: yes}\n",
      "error: run.name: got yes, expected a string\n  at run.yaml:1:13\n  hint: quote it: unquoted "
      "it is a boolean\n"},
-    {"run: {output_dir: [a]}\n",
-     "error: run.output_dir: got [a], expected a path\n  at run.yaml:1:19\n"},
+    {"run: {output_dir: [a]}\n", "error: run.output_dir: got [a], expected a path\n  at run.yaml:1:19\n"},
     {"run: {device: gpu}\n",
      "error: run.device: got gpu, expected auto, cpu, cuda, cuda:<n> or mps\n  at run.yaml:1:15\n"},
     {"run: {device: 'cuda:'}\n",
@@ -134,33 +115,24 @@ const std::vector<ErrorCase> kErrors{
      "or NOTSET\n  at run.yaml:1:18\n  hint: nearest is DEBUG\n"},
     {"checkpoint: {resume: maybe}\n",
      "error: checkpoint.resume: got maybe, expected true, false or auto\n  at run.yaml:1:22\n"},
-    {"run: {threads: many}\n",
-     "error: run.threads: got many, expected an integer in [1, 4096] or auto"},
+    {"run: {threads: many}\n", "error: run.threads: got many, expected an integer in [1, 4096] or auto"},
     {"run: {max_steps: !!str 3}\n",
      "error: run.max_steps: got \"3\", expected an integer > 0\n  at run.yaml:1:18\n"
      "  hint: remove the tag !!str\n"},
     {"run: {max_steps: 9223372036854775808}\n",
      "error: run.max_steps: got 9223372036854775808, expected an integer of 64 bits"},
-    {"run: {max_steps: -99999999999999999999}\n",
-     "error: run.max_steps: got -99999999999999999999, expected > 0"},
-    {"run: {threads: 99999999999999999999}\n",
-     "error: run.threads: got 99999999999999999999, expected in [1, 4096]"},
+    {"run: {max_steps: -99999999999999999999}\n", "error: run.max_steps: got -99999999999999999999, expected > 0"},
+    {"run: {threads: 99999999999999999999}\n", "error: run.threads: got 99999999999999999999, expected in [1, 4096]"},
     {"run: {output_dir: ''}\n",
      "error: run.output_dir: is empty, expected a folder\n  at run.yaml:1:19\n"
      "  hint: write . for the working directory\n"},
-    {"run: {threads: 0}\n",
-     "error: run.threads: got 0, expected in [1, 4096]\n  at run.yaml:1:16\n"},
-    {"run: {fast_path: no}\n",
-     "error: run.fast_path: got no, expected auto, off or require\n  at run.yaml:1:18\n"},
-    {"optimizer: {name: Up/My.so}\n",
-     "error: optimizer.name: optimizer plugin Up/My.so not found, "},
+    {"run: {threads: 0}\n", "error: run.threads: got 0, expected in [1, 4096]\n  at run.yaml:1:16\n"},
+    {"run: {fast_path: no}\n", "error: run.fast_path: got no, expected auto, off or require\n  at run.yaml:1:18\n"},
+    {"optimizer: {name: Up/My.so}\n", "error: optimizer.name: optimizer plugin Up/My.so not found, "},
     {"optimizer: ' My.so '\n", "error: optimizer.name: optimizer plugin My.so not found, "},
-    {"precision: {mode: ./Mine.so}\n",
-     "error: precision.mode: precision plugin ./Mine.so not found, "},
-    {"distributed: {mode: Up/Mine.so}\n",
-     "error: distributed.mode: coordinator plugin Up/Mine.so not found, "},
-    {"distributed: {backend: Up/Mine.so}\n",
-     "error: distributed.backend: sync plugin Up/Mine.so not found, "},
+    {"precision: {mode: ./Mine.so}\n", "error: precision.mode: precision plugin ./Mine.so not found, "},
+    {"distributed: {mode: Up/Mine.so}\n", "error: distributed.mode: coordinator plugin Up/Mine.so not found, "},
+    {"distributed: {backend: Up/Mine.so}\n", "error: distributed.backend: sync plugin Up/Mine.so not found, "},
     {"logging: {level: loud}\n",
      "error: logging.level: got loud, expected DEBUG, INFO, WARNING, ERROR, CRITICAL, WARN, FATAL "
      "or NOTSET\n  at run.yaml:1:18\n"},
@@ -184,16 +156,13 @@ const std::vector<ErrorCase> kErrors{
      "error: distributed.poll_interval: got 0, expected > 0\n  at run.yaml:1:30\n"},
     {"ema: {decay: 0.9, evry: 2}\n",
      "error: ema.evry: unknown key\n  at run.yaml:1:19\n  hint: nearest key is ema.every\n"},
-    {"ema: 0.9\n",
-     "error: ema: got 0.9, expected a mapping with the keys decay or every\n  at run.yaml:1:6\n"},
+    {"ema: 0.9\n", "error: ema: got 0.9, expected a mapping with the keys decay or every\n  at run.yaml:1:6\n"},
     {"ema: {decay: 1}\n", "error: ema.decay: got 1, expected in (0, 1)\n  at run.yaml:1:14\n"},
-    {"ema: {decay: 0.9, every: 0}\n",
-     "error: ema.every: got 0, expected > 0\n  at run.yaml:1:26\n"},
+    {"ema: {decay: 0.9, every: 0}\n", "error: ema.every: got 0, expected > 0\n  at run.yaml:1:26\n"},
     {"ema: {every: 2}\n",
      "error: ema.decay: missing, expected a number in (0, 1)\n  at run.yaml:1:6\n  hint: weight of "
      "the past\n"},
-    {"early_stop: {patience: 0}\n",
-     "error: early_stop.patience: got 0, expected > 0\n  at run.yaml:1:24\n"},
+    {"early_stop: {patience: 0}\n", "error: early_stop.patience: got 0, expected > 0\n  at run.yaml:1:24\n"},
     {"early_stop: {patience: 2, min_delta: -1}\n",
      "error: early_stop.min_delta: got -1, expected >= 0\n  at run.yaml:1:38\n"},
     {"early_stop: {patience: null}\n",

@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(tells_value_default_range_help_and_origin) {
 }
 
 BOOST_AUTO_TEST_CASE(tells_every_kind_of_origin) {
-  Config config = load("max_steps: 300\nhub: {inner_steps: 4}\ncompile: {enabled: true}\n",
-                       with_sets({"optimizer.lr=0.1"}));
+  Config config =
+      load("max_steps: 300\nhub: {inner_steps: 4}\ncompile: {enabled: true}\n", with_sets({"optimizer.lr=0.1"}));
   auto origin = [&](const char* key) {
     return Value::parse(explain_keys(config, key, "json"))[0]["origin"].get<std::string>();
   };
@@ -89,10 +89,8 @@ BOOST_AUTO_TEST_CASE(unknown_selections_name_the_nearest) {
   Config config = load("");
   BOOST_TEST(explain_error(config, "optimizer.lrr") ==
              "error: optimizer.lrr: unknown key\n  hint: nearest key is optimizer.lr\n");
-  BOOST_TEST(explain_error(config, "schedular") ==
-             "error: schedular: unknown key\n  hint: nearest key is scheduler\n");
-  BOOST_TEST(explain_error(config, "lr") ==
-             "error: lr: unknown key\n  hint: nearest key is optimizer.lr\n");
+  BOOST_TEST(explain_error(config, "schedular") == "error: schedular: unknown key\n  hint: nearest key is scheduler\n");
+  BOOST_TEST(explain_error(config, "lr") == "error: lr: unknown key\n  hint: nearest key is optimizer.lr\n");
 }
 
 BOOST_AUTO_TEST_CASE(secrets_stay_hidden) {
@@ -100,16 +98,13 @@ BOOST_AUTO_TEST_CASE(secrets_stay_hidden) {
   for (const char* format : {"text", "json", "markdown"}) {
     BOOST_TEST(!contains(explain_keys(config, "", format), "geheim"));
   }
-  BOOST_TEST(contains(explain_keys(config, "distributed.token", "text"),
-                      "distributed.token: <redacted>\n"));
+  BOOST_TEST(contains(explain_keys(config, "distributed.token", "text"), "distributed.token: <redacted>\n"));
 }
 
 BOOST_AUTO_TEST_CASE(markdown_has_a_row_for_every_key_of_the_table) {
   std::string text = explain_keys(load(""), "", "markdown");
-  for (const HostKey& key : host_keys())
-    BOOST_TEST(contains(text, "| `" + key.path() + "` | "), key.path());
-  BOOST_TEST(
-      contains(text, "## `optimizer`\n\n| key | value | default | meaning |\n|---|---|---|---|\n"));
+  for (const HostKey& key : host_keys()) BOOST_TEST(contains(text, "| `" + key.path() + "` | "), key.path());
+  BOOST_TEST(contains(text, "## `optimizer`\n\n| key | value | default | meaning |\n|---|---|---|---|\n"));
   BOOST_TEST(!contains(text, "run.yaml"));
 }
 

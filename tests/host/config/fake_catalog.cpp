@@ -52,38 +52,24 @@ PluginDeclaration make_plugin(int kind, const char* name, std::vector<Param> par
 FakeCatalog::FakeCatalog() {
   add(make_plugin(STC_KIND_MODEL, "reference_transformer", reference_params()));
   add(make_plugin(
-      STC_KIND_OPTIMIZER,
-      "adamw",
-      {bounded(
-           make_param("betas", STC_PARAM_FLOAT_LIST, "[0.9, 0.95]", STC_PARAM_MAX_EXCLUSIVE), 0, 1),
-       make_param("eps", STC_PARAM_FLOAT, "1e-08"),
-       make_param("fused", STC_PARAM_BOOL, nullptr, STC_PARAM_NULLABLE)}));
+      STC_KIND_OPTIMIZER, "adamw",
+      {bounded(make_param("betas", STC_PARAM_FLOAT_LIST, "[0.9, 0.95]", STC_PARAM_MAX_EXCLUSIVE), 0, 1),
+       make_param("eps", STC_PARAM_FLOAT, "1e-08"), make_param("fused", STC_PARAM_BOOL, nullptr, STC_PARAM_NULLABLE)}));
   add(make_plugin(STC_KIND_OPTIMIZER, "cautious", {}));
-  add(make_plugin(STC_KIND_DATASET,
-                  "synthetic",
-                  {make_param("num_tokens", STC_PARAM_INT, "100000"),
-                   make_param("vocab_size", STC_PARAM_INT, "7"),
-                   make_param("block_size", STC_PARAM_INT, "9"),
-                   make_param("seed", STC_PARAM_INT, "11")}));
-  add(make_plugin(STC_KIND_DATASET,
-                  "text",
-                  {make_param("text_path", STC_PARAM_PATH, nullptr, STC_PARAM_REQUIRED)}));
+  add(make_plugin(STC_KIND_DATASET, "synthetic",
+                  {make_param("num_tokens", STC_PARAM_INT, "100000"), make_param("vocab_size", STC_PARAM_INT, "7"),
+                   make_param("block_size", STC_PARAM_INT, "9"), make_param("seed", STC_PARAM_INT, "11")}));
+  add(make_plugin(STC_KIND_DATASET, "text", {make_param("text_path", STC_PARAM_PATH, nullptr, STC_PARAM_REQUIRED)}));
   add(make_plugin(STC_KIND_TOKENIZER, "byte", {make_param("vocab_size", STC_PARAM_INT, "256")}));
   add(make_plugin(STC_KIND_PRECISION, "fp32", {}));
-  add(make_plugin(
-      STC_KIND_SINK, "jsonl", {make_param("path", STC_PARAM_PATH, nullptr, STC_PARAM_REQUIRED)}));
-  add(make_plugin(
-      STC_KIND_SINK,
-      "csv",
-      {make_param("path", STC_PARAM_PATH, "metrics.csv"),
-       make_param("scale", STC_PARAM_FLOAT, "1"),
-       make_param("api_key", STC_PARAM_STRING, nullptr, STC_PARAM_NULLABLE | STC_PARAM_SECRET)}));
+  add(make_plugin(STC_KIND_SINK, "jsonl", {make_param("path", STC_PARAM_PATH, nullptr, STC_PARAM_REQUIRED)}));
+  add(make_plugin(STC_KIND_SINK, "csv",
+                  {make_param("path", STC_PARAM_PATH, "metrics.csv"), make_param("scale", STC_PARAM_FLOAT, "1"),
+                   make_param("api_key", STC_PARAM_STRING, nullptr, STC_PARAM_NULLABLE | STC_PARAM_SECRET)}));
 }
 
 void FakeCatalog::remove(int kind, const std::string& name) {
-  std::erase_if(plugins_, [&](const PluginDeclaration& plugin) {
-    return plugin.kind == kind && plugin.name == name;
-  });
+  std::erase_if(plugins_, [&](const PluginDeclaration& plugin) { return plugin.kind == kind && plugin.name == name; });
 }
 
 const PluginDeclaration* FakeCatalog::find(int kind, std::string_view name) {
@@ -101,10 +87,7 @@ std::vector<std::string> FakeCatalog::names(int kind) {
   return out;
 }
 
-Config load(const std::string& text,
-            PluginCatalog& catalog,
-            LoadRequest request,
-            const std::string& file) {
+Config load(const std::string& text, PluginCatalog& catalog, LoadRequest request, const std::string& file) {
   std::ofstream(file, std::ios::binary) << text;
   request.path = file;
   return load_config(request, catalog);
@@ -127,10 +110,7 @@ LoadRequest with_sets(std::vector<std::string> sets) {
   return request;
 }
 
-std::string error_of(const std::string& text,
-                     PluginCatalog& catalog,
-                     LoadRequest request,
-                     const std::string& file) {
+std::string error_of(const std::string& text, PluginCatalog& catalog, LoadRequest request, const std::string& file) {
   try {
     load(text, catalog, std::move(request), file);
   } catch (const Error& error) {
@@ -144,9 +124,7 @@ std::string error_of(const std::string& text, LoadRequest request, const std::st
   return error_of(text, catalog, std::move(request), file);
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string warnings_of(const Config& config) {
   std::string out;

@@ -30,24 +30,16 @@ Param make_param(const char* name, int type, const char* default_text, unsigned 
 PluginDeclaration make_plugin(int kind, const char* name, std::vector<Param> params);
 
 /// Writes \p text to \p file in the working directory and loads it.
-Config load(const std::string& text,
-            LoadRequest request = {},
-            const std::string& file = "run.yaml");
-Config load(const std::string& text,
-            PluginCatalog& catalog,
-            LoadRequest request = {},
+Config load(const std::string& text, LoadRequest request = {}, const std::string& file = "run.yaml");
+Config load(const std::string& text, PluginCatalog& catalog, LoadRequest request = {},
             const std::string& file = "run.yaml");
 /// LoadRequest with only a depth or only --set.
 LoadRequest printing();
 LoadRequest with_sets(std::vector<std::string> sets);
 
 /// What the command would print for the error of loading; "" when there was none.
-std::string error_of(const std::string& text,
-                     LoadRequest request = {},
-                     const std::string& file = "run.yaml");
-std::string error_of(const std::string& text,
-                     PluginCatalog& catalog,
-                     LoadRequest request = {},
+std::string error_of(const std::string& text, LoadRequest request = {}, const std::string& file = "run.yaml");
+std::string error_of(const std::string& text, PluginCatalog& catalog, LoadRequest request = {},
                      const std::string& file = "run.yaml");
 
 bool contains(const std::string& text, const std::string& part);

@@ -13,16 +13,13 @@ struct LaterCase {
   std::string yaml;
   std::string message;
 };
-std::ostream& operator<<(std::ostream& out, const LaterCase& sample) {
-  return out << sample.yaml;
-}
+std::ostream& operator<<(std::ostream& out, const LaterCase& sample) { return out << sample.yaml; }
 
 const std::vector<LaterCase> kLater{
     {"data: {dataset: x.pt}", "data.dataset: got \"x.pt\", not in this version"},
     {"plugins: {pins: {adamw: abc}}", "plugins.pins: got {\"adamw\":\"abc\"}, not in this version"},
     {"parallel: {mode: ddp}", "parallel.mode: got \"ddp\", not in this version"},
-    {"distributed: {enabled: true, repo_id: a/b, node_id: n}",
-     "distributed.enabled: got true, not in this version"},
+    {"distributed: {enabled: true, repo_id: a/b, node_id: n}", "distributed.enabled: got true, not in this version"},
 };
 
 const std::vector<std::string> kNow{

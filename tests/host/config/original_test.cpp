@@ -14,14 +14,9 @@
 namespace stc::host::test {
 namespace {
 
-const std::vector<std::string> kFiles{"diloco",
-                                      "diloco_master",
-                                      "doc_master_min",
-                                      "doc_quickstart",
-                                      "doc_readme_custom_model",
-                                      "doc_v2_explicit",
-                                      "smoke",
-                                      "v2_smoke"};
+const std::vector<std::string> kFiles{
+    "diloco",          "diloco_master", "doc_master_min", "doc_quickstart", "doc_readme_custom_model",
+    "doc_v2_explicit", "smoke",         "v2_smoke"};
 
 std::string source_folder() {
   const char* folder = std::getenv("STC_TEST_SOURCE");
@@ -57,8 +52,7 @@ void check_covers(const Value& ours, const Value& theirs, const std::string& pat
     }
     return;
   }
-  BOOST_TEST(ours.dump() == theirs.dump(),
-             path << ": " << ours.dump() << " is not " << theirs.dump());
+  BOOST_TEST(ours.dump() == theirs.dump(), path << ": " << ours.dump() << " is not " << theirs.dump());
 }
 
 std::vector<std::string> keys_of(const Value& object) {
@@ -80,8 +74,7 @@ BOOST_DATA_TEST_CASE(prints_keys_of_ours_after_those_of_2_0_0, kFiles, name) {
   Value theirs = expected(name);
   std::vector<std::string> sections = keys_of(ours);
   std::vector<std::string> their_sections = keys_of(theirs);
-  BOOST_TEST(std::vector<std::string>(
-                 sections.begin(), sections.begin() + static_cast<long>(their_sections.size())) ==
+  BOOST_TEST(std::vector<std::string>(sections.begin(), sections.begin() + static_cast<long>(their_sections.size())) ==
                  their_sections,
              boost::test_tools::per_element());
   for (const auto& [section, content] : theirs.items()) {
@@ -90,8 +83,7 @@ BOOST_DATA_TEST_CASE(prints_keys_of_ours_after_those_of_2_0_0, kFiles, name) {
     std::vector<std::string> their_keys = keys_of(content);
     BOOST_TEST_CONTEXT(section) {
       BOOST_TEST(
-          std::vector<std::string>(
-              keys.begin(), keys.begin() + static_cast<long>(their_keys.size())) == their_keys,
+          std::vector<std::string>(keys.begin(), keys.begin() + static_cast<long>(their_keys.size())) == their_keys,
           boost::test_tools::per_element());
     }
   }

@@ -15,17 +15,13 @@ struct SetCase {
   std::string path;
   std::string json;
 };
-std::ostream& operator<<(std::ostream& out, const SetCase& sample) {
-  return out << sample.set;
-}
+std::ostream& operator<<(std::ostream& out, const SetCase& sample) { return out << sample.set; }
 
 struct BadSetCase {
   std::string set;
   std::string rendered;
 };
-std::ostream& operator<<(std::ostream& out, const BadSetCase& sample) {
-  return out << sample.set;
-}
+std::ostream& operator<<(std::ostream& out, const BadSetCase& sample) { return out << sample.set; }
 
 const std::vector<SetCase> kSets{
     {"optimizer.lr=0.01", "optimizer.lr", "0.01"},
@@ -59,11 +55,9 @@ const std::vector<BadSetCase> kBadSets{
     {"optimizer.lr=",
      "error: --set optimizer.lr: has no value, expected key=value\n  at --set optimizer.lr\n"
      "  hint: write null for the default\n"},
-    {"optimizer.lr=abc",
-     "error: optimizer.lr: got abc, expected a number > 0\n  at --set optimizer.lr\n"},
+    {"optimizer.lr=abc", "error: optimizer.lr: got abc, expected a number > 0\n  at --set optimizer.lr\n"},
     {"optimizer.lr=-1", "error: optimizer.lr: got -1, expected > 0\n  at --set optimizer.lr\n"},
-    {"optimizer.lr=\"0.1\"",
-     "error: optimizer.lr: got \"0.1\", expected a number > 0\n  at --set optimizer.lr"},
+    {"optimizer.lr=\"0.1\"", "error: optimizer.lr: got \"0.1\", expected a number > 0\n  at --set optimizer.lr"},
     {"optimizer.warmup=1", "error: optimizer.warmup: unknown key\n  at --set optimizer.warmup\n"},
     {"bogus.key=1", "error: bogus: unknown key\n  at --set bogus.key\n"},
     {"bogus=1", "error: bogus: unknown key\n  at --set bogus\n"},
@@ -78,14 +72,12 @@ const std::vector<BadSetCase> kBadSets{
     {"precision={}", "error: --set precision: names a section, expected one of its keys\n"},
     {"hub={token: geheim}", "error: --set hub: names a section, expected one of its keys\n"},
     {"run.seed=010", "error: --set run.seed: got 010, which is ambiguous: "},
-    {"optimizer.betas=[0.9",
-     "error: --set optimizer.betas: the bracket opened here is not closed\n"},
+    {"optimizer.betas=[0.9", "error: --set optimizer.betas: the bracket opened here is not closed\n"},
     {"distributed.token=hf_geheim",
      "error: --set distributed.token: a secret cannot be given on the command line\n  at --set "
      "distributed.token\n"
      "  hint: every user of the machine can read it there; use the environment or the file\n"},
-    {"hub.token=hf_geheim",
-     "error: --set hub.token: a secret cannot be given on the command line\n"},
+    {"hub.token=hf_geheim", "error: --set hub.token: a secret cannot be given on the command line\n"},
     {"logging.sinks=[{name: csv, api_key: geheim}]",
      "error: --set logging.sinks: a secret cannot be given on the command line\n  at --set "
      "logging.sinks\n"},
@@ -111,10 +103,9 @@ BOOST_AUTO_TEST_CASE(beat_the_file_and_its_aliases) {
 }
 
 BOOST_AUTO_TEST_CASE(twice_is_an_error_in_any_spelling) {
-  BOOST_TEST(
-      error_of("", with_sets({"optimizer.lr=0.1", "optimizer.lr=0.1"})) ==
-      "error: optimizer.lr: given twice on the command line, by --set optimizer.lr and by --set "
-      "optimizer.lr\n  at --set optimizer.lr\n  hint: keep one of the two\n");
+  BOOST_TEST(error_of("", with_sets({"optimizer.lr=0.1", "optimizer.lr=0.1"})) ==
+             "error: optimizer.lr: given twice on the command line, by --set optimizer.lr and by --set "
+             "optimizer.lr\n  at --set optimizer.lr\n  hint: keep one of the two\n");
   BOOST_TEST(contains(error_of("", with_sets({"max_steps=5", "run.max_steps=5"})), "given twice"));
   LoadRequest request = with_sets({"run.device=cpu"});
   request.device = "cpu";
@@ -146,8 +137,7 @@ BOOST_AUTO_TEST_CASE(flags_stand_for_keys) {
 BOOST_AUTO_TEST_CASE(flags_are_checked) {
   LoadRequest request;
   request.max_steps = 0;
-  BOOST_TEST(error_of("", request) ==
-             "error: run.max_steps: got 0, expected > 0\n  at --max-steps\n");
+  BOOST_TEST(error_of("", request) == "error: run.max_steps: got 0, expected > 0\n  at --max-steps\n");
   LoadRequest device;
   device.device = "tpu";
   BOOST_TEST(contains(error_of("", device), "run.device: got \"tpu\", expected auto, cpu"));

@@ -87,8 +87,7 @@ const std::vector<std::string> kTexts{"plain",
 BOOST_AUTO_TEST_SUITE(print)
 
 BOOST_DATA_TEST_CASE(strings_survive_yaml, kTexts, text) {
-  Value document{{"section", {{"key", text}, {"list", Value::array({text, 1})}}},
-                 {text + "k", text}};
+  Value document{{"section", {{"key", text}, {"list", Value::array({text, 1})}}}, {text + "k", text}};
   NodePtr root = read_yaml(to_yaml(document), "printed.yaml");
   BOOST_TEST(to_value(*root).dump() == document.dump());
 }
@@ -125,8 +124,7 @@ BOOST_AUTO_TEST_CASE(a_full_document_reads_back_to_the_same_values) {
       "data: {text_path: \"a\\tb.txt\", pin_memory: false, validation_path: {a: x, 'b c': y}}\n"
       "ema: {decay: 0.5}\nplugins: {pins: {x: '010'}}\n"
       "distributed: {token: geheim, repo_id: ~/x, collaborators: ['1', b]}\n",
-      catalog,
-      printing());
+      catalog, printing());
   Config yaml = load(to_yaml(config.root()), catalog, printing());
   Config json = load(to_json(config.root()), catalog, printing(), "run.json");
   BOOST_TEST(yaml.root().dump() == config.root().dump());
@@ -135,8 +133,7 @@ BOOST_AUTO_TEST_CASE(a_full_document_reads_back_to_the_same_values) {
 }
 
 BOOST_AUTO_TEST_CASE(secrets_are_redacted) {
-  Config config =
-      load("distributed: {token: geheim}\nlogging: {sinks: [{name: csv, api_key: geheim}]}\n");
+  Config config = load("distributed: {token: geheim}\nlogging: {sinks: [{name: csv, api_key: geheim}]}\n");
   BOOST_TEST(config.at("distributed.token") == "geheim");
   BOOST_TEST(config.redacted()["distributed"]["token"] == "<redacted>");
   BOOST_TEST(config.redacted()["logging"]["sinks"][0]["api_key"] == "<redacted>");
@@ -149,11 +146,8 @@ BOOST_AUTO_TEST_CASE(a_stored_configuration_must_be_a_mapping) {
   FakeCatalog catalog;
   BOOST_CHECK_THROW(config_from_value(Value::array({1}), catalog), ConfigError);
   BOOST_CHECK_EXCEPTION(
-      config_from_value(Value{{"run", {{"max_steps", 0}}}}, catalog),
-      ConfigError,
-      [](const ConfigError& error) {
-        return error.render() ==
-               "error: run.max_steps: got 0, expected > 0\n  at stored configuration\n";
+      config_from_value(Value{{"run", {{"max_steps", 0}}}}, catalog), ConfigError, [](const ConfigError& error) {
+        return error.render() == "error: run.max_steps: got 0, expected > 0\n  at stored configuration\n";
       });
 }
 

@@ -17,9 +17,7 @@ struct JsonRefusal {
   int column;
   std::string message;
 };
-std::ostream& operator<<(std::ostream& out, const JsonRefusal& sample) {
-  return out << sample.name;
-}
+std::ostream& operator<<(std::ostream& out, const JsonRefusal& sample) { return out << sample.name; }
 
 const std::vector<JsonRefusal> kJsonRefusals{
     {"comment", "{\n  // x\n  \"a\": 1\n}", 2, 3, "run.json: not valid JSON: "},
@@ -36,37 +34,13 @@ const std::vector<JsonRefusal> kJsonRefusals{
     {"cut off", "{\"a\": [1, 2", 1, 12, "run.json: not valid JSON: "},
     {"two values", "{} {}", 1, 4, "run.json: not valid JSON: "},
     {"control character", "{\"a\": \"x\ny\"}", 1, 9, "run.json: not valid JSON: "},
-    {"duplicate",
-     "{\"a\": 1,\n\"b\": 2,\n \"a\": 3}",
-     3,
-     2,
-     "a: given twice, on line 1 and on line 3"},
-    {"duplicate, escaped",
-     "{\"a\": 1,\n\"\\u0061\": 2}",
-     2,
-     1,
-     "a: given twice, on line 1 and on line 2"},
-    {"duplicate inside",
-     "{\"r\": [0, {\"a\": 1, \"a\": 1}]}",
-     1,
-     20,
-     "r[1].a: given twice, on line 1 and on line 1"},
-    {"beyond a double",
-     "{\"a\": 1,\n\"lr\": 1e400}",
-     2,
-     7,
-     "run.json: 1e400 is outside the range of a double"},
-    {"byte-order mark",
-     "\xEF\xBB\xBF{}",
-     1,
-     1,
-     "run.json: starts with a byte-order mark, expected plain UTF-8"},
+    {"duplicate", "{\"a\": 1,\n\"b\": 2,\n \"a\": 3}", 3, 2, "a: given twice, on line 1 and on line 3"},
+    {"duplicate, escaped", "{\"a\": 1,\n\"\\u0061\": 2}", 2, 1, "a: given twice, on line 1 and on line 2"},
+    {"duplicate inside", "{\"r\": [0, {\"a\": 1, \"a\": 1}]}", 1, 20, "r[1].a: given twice, on line 1 and on line 1"},
+    {"beyond a double", "{\"a\": 1,\n\"lr\": 1e400}", 2, 7, "run.json: 1e400 is outside the range of a double"},
+    {"byte-order mark", "\xEF\xBB\xBF{}", 1, 1, "run.json: starts with a byte-order mark, expected plain UTF-8"},
     {"not UTF-8", "{\"a\": \"\xFF\"}", 1, 8, "run.json: byte 0xff is not UTF-8"},
-    {"too deep",
-     std::string(65, '[') + std::string(65, ']'),
-     1,
-     65,
-     "run.json: nested deeper than 64 levels"},
+    {"too deep", std::string(65, '[') + std::string(65, ']'), 1, 65, "run.json: nested deeper than 64 levels"},
     {"far too deep", std::string(200000, '['), 1, 65, "run.json: nested deeper than 64 levels"},
 };
 
@@ -90,22 +64,19 @@ BOOST_AUTO_TEST_CASE(reads_every_kind_of_value_exactly) {
       "{\"a\": [1, -2, 2.5, 1e-4, true, false, null, \"x\\n\\u00e9\\\"\"],\r\n"
       " \"big\": 9007199254740993, \"seed\": 18446744073709551615, \"min\": -9223372036854775808,\n"
       " \"o\": {}, \"l\": [], \"f\": 60.0, \"i\": 60}";
-  BOOST_TEST(
-      to_value(*read_json(text, "run.json")).dump() ==
-      "{\"a\":[1,-2,2.5,0.0001,true,false,null,\"x\\n\xC3\xA9\\\"\"],\"big\":9007199254740993,"
-      "\"seed\":18446744073709551615,\"min\":-9223372036854775808,\"o\":{},\"l\":[],\"f\":60.0,"
-      "\"i\":60}");
+  BOOST_TEST(to_value(*read_json(text, "run.json")).dump() ==
+             "{\"a\":[1,-2,2.5,0.0001,true,false,null,\"x\\n\xC3\xA9\\\"\"],\"big\":9007199254740993,"
+             "\"seed\":18446744073709551615,\"min\":-9223372036854775808,\"o\":{},\"l\":[],\"f\":60.0,"
+             "\"i\":60}");
 }
 
 BOOST_AUTO_TEST_CASE(strings_stay_strings) {
-  NodePtr root =
-      read_json("{\"a\": \"1\", \"b\": \"true\", \"c\": \"null\", \"d\": \"\"}", "run.json");
+  NodePtr root = read_json("{\"a\": \"1\", \"b\": \"true\", \"c\": \"null\", \"d\": \"\"}", "run.json");
   BOOST_TEST(to_value(*root).dump() == R"({"a":"1","b":"true","c":"null","d":""})");
 }
 
 BOOST_AUTO_TEST_CASE(knows_where_keys_and_values_stand) {
-  NodePtr root = read_json(
-      "{\n  \"a{,:\\\"\": [1, {\"b\"\n : \"x,y\"}],\n  \"\xC3\xA9\": 1, \"c\": 2}", "run.json");
+  NodePtr root = read_json("{\n  \"a{,:\\\"\": [1, {\"b\"\n : \"x,y\"}],\n  \"\xC3\xA9\": 1, \"c\": 2}", "run.json");
   BOOST_TEST(root->entries[0].at.str() == "run.json:2:3");
   const Node& list = *root->entries[0].value;
   BOOST_TEST(list.at.str() == "run.json:2:13");
@@ -125,8 +96,7 @@ BOOST_AUTO_TEST_CASE(long_lines_are_read_in_linear_time) {
 }
 
 BOOST_AUTO_TEST_CASE(a_file_without_a_yaml_name_is_json) {
-  BOOST_TEST(test::error_of("run: {max_steps: 2}\n", {}, "run.cfg").find("not valid JSON") !=
-             std::string::npos);
+  BOOST_TEST(test::error_of("run: {max_steps: 2}\n", {}, "run.cfg").find("not valid JSON") != std::string::npos);
   BOOST_TEST(test::error_of("run: {max_steps: 200}\n", {}, "run.YML") == "");
   BOOST_TEST(test::error_of("{\"run\": {\"max_steps\": 200}}", {}, "run.cfg") == "");
 }
@@ -148,8 +118,7 @@ BOOST_AUTO_TEST_CASE(files_that_cannot_be_read) {
   LoadRequest request;
   request.path = "missing/run.yaml";
   BOOST_CHECK_EXCEPTION(load_config(request, catalog), ConfigError, [](const ConfigError& error) {
-    return std::string(error.what()) ==
-           "missing/run.yaml: cannot be opened: no such file or directory";
+    return std::string(error.what()) == "missing/run.yaml: cannot be opened: no such file or directory";
   });
   request.path = ".";
   BOOST_CHECK_EXCEPTION(load_config(request, catalog), ConfigError, [](const ConfigError& error) {

@@ -24,23 +24,15 @@ const std::string kJson =
 
 /// Deletes, repeats, swaps and replaces bytes.
 std::string damaged(std::string text, std::mt19937& random) {
-  static const std::string kNasty =
-      std::string("\t\n\r :,[]{}\"'&*!|>%@#-?<~0x.\\\xC3\xFF", 33) + '\0';
+  static const std::string kNasty = std::string("\t\n\r :,[]{}\"'&*!|>%@#-?<~0x.\\\xC3\xFF", 33) + '\0';
   int changes = 1 + static_cast<int>(random() % 4);
   for (int i = 0; i < changes && !text.empty(); ++i) {
     size_t at = random() % text.size();
     switch (random() % 4) {
-      case 0:
-        text.erase(at, 1 + random() % 5);
-        break;
-      case 1:
-        text.insert(at, text.substr(random() % text.size(), random() % 20));
-        break;
-      case 2:
-        text[at] = kNasty[random() % kNasty.size()];
-        break;
-      default:
-        text.insert(at, 1, kNasty[random() % kNasty.size()]);
+      case 0: text.erase(at, 1 + random() % 5); break;
+      case 1: text.insert(at, text.substr(random() % text.size(), random() % 20)); break;
+      case 2: text[at] = kNasty[random() % kNasty.size()]; break;
+      default: text.insert(at, 1, kNasty[random() % kNasty.size()]);
     }
   }
   return text;
@@ -108,8 +100,7 @@ BOOST_AUTO_TEST_CASE(damaged_files_load_or_fail_with_a_message) {
     BOOST_TEST_CONTEXT(text) {
       try {
         Config config = load(text, catalog, printing());
-        BOOST_TEST(load(to_yaml(config.root()), catalog, printing()).root().dump() ==
-                   config.root().dump());
+        BOOST_TEST(load(to_yaml(config.root()), catalog, printing()).root().dump() == config.root().dump());
       } catch (const ConfigError& error) {
         BOOST_TEST(std::string(error.what()).find(": ") != std::string::npos);
       }
@@ -124,8 +115,8 @@ BOOST_AUTO_TEST_CASE(the_locale_changes_nothing) {
   std::string error = error_of("optimizer: {lr: -1234.5}\n");
   ForeignLocale foreign;
   BOOST_TEST(everything(load(yaml, catalog)) == plain);
-  BOOST_TEST(everything(load(R"({"optimizer": {"lr": 0.0125}})", catalog, {}, "run.json"))
-                 .find("0.0125") != std::string::npos);
+  BOOST_TEST(everything(load(R"({"optimizer": {"lr": 0.0125}})", catalog, {}, "run.json")).find("0.0125") !=
+             std::string::npos);
   BOOST_TEST(error_of("optimizer: {lr: -1234.5}\n") == error);
 }
 

@@ -29,20 +29,15 @@ struct DerivedCase {
   std::string path;
   std::string json;
 };
-std::ostream& operator<<(std::ostream& out, const DerivedCase& sample) {
-  return out << sample.yaml;
-}
+std::ostream& operator<<(std::ostream& out, const DerivedCase& sample) { return out << sample.yaml; }
 
 struct ConflictCase {
   std::string yaml;
   std::string rendered;
 };
-std::ostream& operator<<(std::ostream& out, const ConflictCase& sample) {
-  return out << sample.yaml;
-}
+std::ostream& operator<<(std::ostream& out, const ConflictCase& sample) { return out << sample.yaml; }
 
-const std::string kReplaced =
-    "scheduler.max_steps: the written 1000 is the default, and is replaced by ";
+const std::string kReplaced = "scheduler.max_steps: the written 1000 is the default, and is replaced by ";
 
 const std::vector<TargetCase> kTargets{
     {"{}", 0, 1000, 1000, ""},
@@ -51,38 +46,16 @@ const std::vector<TargetCase> kTargets{
     {"run: {max_steps: 200}\ndata: {max_steps: 300}", 0, 300, 200, ""},
     {"run: {max_steps: 1000}\ndata: {max_steps: 300}", 0, 300, 300, ""},
     {"run: {max_steps: 200}\nscheduler: {max_steps: 5000}", 0, 200, 5000, ""},
-    {"run: {max_steps: 200}\nscheduler: {max_steps: 1000}",
-     0,
-     200,
-     200,
-     kReplaced + "run.max_steps (200)\n"},
-    {"data: {max_steps: 300}\nscheduler: {max_steps: 1000}",
-     0,
-     300,
-     300,
-     kReplaced + "data.max_steps (300)\n"},
+    {"run: {max_steps: 200}\nscheduler: {max_steps: 1000}", 0, 200, 200, kReplaced + "run.max_steps (200)\n"},
+    {"data: {max_steps: 300}\nscheduler: {max_steps: 1000}", 0, 300, 300, kReplaced + "data.max_steps (300)\n"},
     {"data: {max_steps: 300}\nscheduler: {max_steps: 5000}", 0, 300, 5000, ""},
     {"{}", 400, 400, 400, ""},
-    {"run: {max_steps: 200}\ndata: {max_steps: 300}\nscheduler: {max_steps: 5000}",
-     400,
-     400,
-     400,
-     ""},
+    {"run: {max_steps: 200}\ndata: {max_steps: 300}\nscheduler: {max_steps: 5000}", 400, 400, 400, ""},
     {"data: {max_steps: 300}", 1000, 1000, 1000, ""},
-    {"scheduler: {warmup_steps: 1000}",
-     0,
-     1000,
-     1000,
+    {"scheduler: {warmup_steps: 1000}", 0, 1000, 1000,
      "scheduler.warmup_steps: got 1000, so warm-up never ends: run.max_steps is 1000\n"},
-    {"max_steps: 100",
-     0,
-     100,
-     100,
-     "scheduler.warmup_steps: got 100, so warm-up never ends: run.max_steps is 100\n"},
-    {"data: {max_steps: 50}\nmax_steps: 500",
-     0,
-     50,
-     500,
+    {"max_steps: 100", 0, 100, 100, "scheduler.warmup_steps: got 100, so warm-up never ends: run.max_steps is 100\n"},
+    {"data: {max_steps: 50}\nmax_steps: 500", 0, 50, 500,
      "scheduler.warmup_steps: got 100, so warm-up never ends: data.max_steps is 50\n"},
 };
 
@@ -98,9 +71,7 @@ const std::vector<DerivedCase> kDerived{
     {"run: {seed: 5}", "data.seed", "5"},
     {"gradient_checkpointing: true", "model.gradient_checkpointing", "true"},
     {"model: {gradient_checkpointing: true}", "gradient_checkpointing", "true"},
-    {"gradient_checkpointing: false\nmodel: {gradient_checkpointing: true}",
-     "gradient_checkpointing",
-     "true"},
+    {"gradient_checkpointing: false\nmodel: {gradient_checkpointing: true}", "gradient_checkpointing", "true"},
     {"data: {text_path: a.txt}", "data.name", "\"text\""},
     {"data: {text_path: a.txt, synthetic: false}", "data.name", "\"text\""},
     {"data: {text_path: a.txt, name: synthetic}", "data.name", "\"synthetic\""},
@@ -198,9 +169,7 @@ BOOST_DATA_TEST_CASE(step_targets, kTargets, sample) {
   BOOST_TEST(again.at("scheduler.max_steps") == sample.schedule);
 }
 
-BOOST_DATA_TEST_CASE(derives, kDerived, sample) {
-  BOOST_TEST(load(sample.yaml).at(sample.path).dump() == sample.json);
-}
+BOOST_DATA_TEST_CASE(derives, kDerived, sample) { BOOST_TEST(load(sample.yaml).at(sample.path).dump() == sample.json); }
 
 BOOST_DATA_TEST_CASE(refuses_conflicts, kConflicts, sample) {
   std::string rendered = error_of(sample.yaml, printing());
@@ -217,8 +186,7 @@ BOOST_AUTO_TEST_CASE(more_threads_than_cpus_are_told) {
 
 BOOST_AUTO_TEST_CASE(warns_of_an_ignored_vocabulary) {
   Config config = load("data: {vocab_size: 100}\nmodel: {vocab_size: 256}\n");
-  BOOST_TEST(warnings_of(config) ==
-             "data.vocab_size: got 100, is ignored: model.vocab_size (256) rules\n");
+  BOOST_TEST(warnings_of(config) == "data.vocab_size: got 100, is ignored: model.vocab_size (256) rules\n");
   BOOST_TEST(config.warnings()[0].at.str() == "run.yaml:1:20");
   BOOST_TEST(config.at("data.vocab_size") == 100);
 }
@@ -232,15 +200,13 @@ BOOST_AUTO_TEST_CASE(long_samples_are_a_warning_for_other_models) {
   FakeCatalog catalog;
   catalog.add(make_plugin(STC_KIND_MODEL, "rnn", {make_param("max_seq_len", STC_PARAM_INT, "16")}));
   Config config = load("model: {name: rnn}\ndata: {block_size: 32}\n", catalog);
-  BOOST_TEST(warnings_of(config) ==
-             "data.block_size: got 32, expected at most model.max_seq_len (16)\n");
+  BOOST_TEST(warnings_of(config) == "data.block_size: got 32, expected at most model.max_seq_len (16)\n");
 }
 
 BOOST_AUTO_TEST_CASE(enabled_without_a_role_is_master) {
   Config config = load("distributed: {enabled: true, repo_id: a/b, node_id: n}\n", printing());
   BOOST_TEST(config.at("distributed.role") == "master");
-  Config worker =
-      load("distributed: {enabled: true, repo_id: a/b, node_id: n, role: worker}\n", printing());
+  Config worker = load("distributed: {enabled: true, repo_id: a/b, node_id: n, role: worker}\n", printing());
   BOOST_TEST(worker.at("distributed.role") == "worker");
 }
 
@@ -253,8 +219,7 @@ BOOST_AUTO_TEST_CASE(the_node_name_of_the_environment_is_checked) {
                "error: distributed.node_id: got \"../x\" from USER, expected a name that is not "
                "empty, not . or .., "
                "and has no / or \\\n  at run.yaml:1:24\n  hint: set distributed.node_id\n");
-    BOOST_TEST(error_of("distributed: {enabled: true, repo_id: a/b, node_id: n}\n", printing()) ==
-               "");
+    BOOST_TEST(error_of("distributed: {enabled: true, repo_id: a/b, node_id: n}\n", printing()) == "");
     BOOST_TEST(error_of("{}\n") == "");
   }
   ScopedVariable hub("HF_USERNAME", "good");

@@ -17,33 +17,25 @@ struct WordCase {
   std::string word;
   PlainKind kind;
 };
-std::ostream& operator<<(std::ostream& out, const WordCase& sample) {
-  return out << '"' << sample.word << '"';
-}
+std::ostream& operator<<(std::ostream& out, const WordCase& sample) { return out << '"' << sample.word << '"'; }
 
 struct NumberCase {
   std::string word;
   double value;
 };
-std::ostream& operator<<(std::ostream& out, const NumberCase& sample) {
-  return out << sample.word;
-}
+std::ostream& operator<<(std::ostream& out, const NumberCase& sample) { return out << sample.word; }
 
 struct IntegerCase {
   std::string word;
   std::string json;  // "" when it does not fit into 64 bits
 };
-std::ostream& operator<<(std::ostream& out, const IntegerCase& sample) {
-  return out << sample.word;
-}
+std::ostream& operator<<(std::ostream& out, const IntegerCase& sample) { return out << sample.word; }
 
 struct FormatCase {
   double value;
   std::string text;
 };
-std::ostream& operator<<(std::ostream& out, const FormatCase& sample) {
-  return out << sample.text;
-}
+std::ostream& operator<<(std::ostream& out, const FormatCase& sample) { return out << sample.text; }
 
 const std::vector<WordCase> kWords{{"", PlainKind::kNull},
                                    {"~", PlainKind::kNull},
@@ -107,21 +99,10 @@ const std::vector<WordCase> kWords{{"", PlainKind::kNull},
                                    {"00.5", PlainKind::kFloat},
                                    {"2024-01-02", PlainKind::kString}};
 
-const std::vector<NumberCase> kNumbers{{".5", 0.5},
-                                       {"5.", 5},
-                                       {"-.5", -0.5},
-                                       {"1e-4", 1e-4},
-                                       {"1E-4", 1e-4},
-                                       {"+1e-4", 1e-4},
-                                       {"1_000.5", 1000.5},
-                                       {"3e-4", 3e-4},
-                                       {"1.0e-8", 1e-8},
-                                       {"0x10", 16},
-                                       {"-1_0", -10},
-                                       {"0b11", 3},
-                                       {"1e+3", 1000},
-                                       {"0.1", 0.1},
-                                       {"-0.0", -0.0}};
+const std::vector<NumberCase> kNumbers{{".5", 0.5},      {"5.", 5},       {"-.5", -0.5},       {"1e-4", 1e-4},
+                                       {"1E-4", 1e-4},   {"+1e-4", 1e-4}, {"1_000.5", 1000.5}, {"3e-4", 3e-4},
+                                       {"1.0e-8", 1e-8}, {"0x10", 16},    {"-1_0", -10},       {"0b11", 3},
+                                       {"1e+3", 1000},   {"0.1", 0.1},    {"-0.0", -0.0}};
 
 const std::vector<IntegerCase> kIntegers{{"0", "0"},
                                          {"-0", "0"},
@@ -152,34 +133,10 @@ const std::vector<FormatCase> kFormats{{0.0, "0.0"},
                                        {5e-324, "5.0e-324"},
                                        {1.7976931348623157e308, "1.7976931348623157e+308"}};
 
-const std::vector<std::string> kAmbiguous{"010",
-                                          "-010",
-                                          "+07",
-                                          "00",
-                                          "08",
-                                          "0_1",
-                                          "0o17",
-                                          "0O7",
-                                          "1:30",
-                                          "-1:30",
-                                          "12:30:45",
-                                          "1:30.5",
-                                          "190:20:30",
-                                          "1_0:5"};
-const std::vector<std::string> kUnambiguous{"0",
-                                            "10",
-                                            "0x10",
-                                            "0.5",
-                                            "00.5",
-                                            "1:60",
-                                            "1:",
-                                            ":1",
-                                            "a:1",
-                                            "0o8",
-                                            "cuda:0",
-                                            "1:300",
-                                            "0b1",
-                                            "0o"};
+const std::vector<std::string> kAmbiguous{"010", "-010", "+07",   "00",       "08",     "0_1",       "0o17",
+                                          "0O7", "1:30", "-1:30", "12:30:45", "1:30.5", "190:20:30", "1_0:5"};
+const std::vector<std::string> kUnambiguous{
+    "0", "10", "0x10", "0.5", "00.5", "1:60", "1:", ":1", "a:1", "0o8", "cuda:0", "1:300", "0b1", "0o"};
 
 BOOST_AUTO_TEST_SUITE(scalar)
 
@@ -214,13 +171,9 @@ BOOST_DATA_TEST_CASE(finds_words_that_readers_disagree_about, kAmbiguous, word) 
   BOOST_TEST(ambiguity(word).has_value());
 }
 
-BOOST_DATA_TEST_CASE(lets_clear_words_pass, kUnambiguous, word) {
-  BOOST_TEST(!ambiguity(word).has_value());
-}
+BOOST_DATA_TEST_CASE(lets_clear_words_pass, kUnambiguous, word) { BOOST_TEST(!ambiguity(word).has_value()); }
 
-BOOST_DATA_TEST_CASE(formats_doubles, kFormats, sample) {
-  BOOST_TEST(format_double(sample.value) == sample.text);
-}
+BOOST_DATA_TEST_CASE(formats_doubles, kFormats, sample) { BOOST_TEST(format_double(sample.value) == sample.text); }
 
 BOOST_AUTO_TEST_CASE(formatted_doubles_read_back_as_the_same_bits) {
   std::mt19937_64 random(7);

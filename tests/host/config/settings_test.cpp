@@ -50,9 +50,9 @@ BOOST_AUTO_TEST_CASE(evaluation_and_moving_average) {
   BOOST_TEST(one.evaluation.sets.at(0).path == "v.txt");
   BOOST_TEST(!one.evaluation.every_steps.has_value());
 
-  const Settings all = make_settings(
-      load("run: {eval_every: 5, max_time: 60}\ndata: {validation_path: {z: v.txt, a: w.txt}}\n"
-           "ema: {decay: 0.9}\nearly_stop: {patience: 3}\nlogging: {sample_prompts: [one, two]}"));
+  const Settings all =
+      make_settings(load("run: {eval_every: 5, max_time: 60}\ndata: {validation_path: {z: v.txt, a: w.txt}}\n"
+                         "ema: {decay: 0.9}\nearly_stop: {patience: 3}\nlogging: {sample_prompts: [one, two]}"));
   BOOST_TEST(all.run.max_time_s.value() == 60.0);
   BOOST_TEST(all.evaluation.every_steps.value() == 5);
   BOOST_REQUIRE(all.evaluation.sets.size() == 2u);

@@ -19,9 +19,9 @@ struct Edge {
 };
 std::ostream& operator<<(std::ostream& out, const Edge& edge) { return out << edge.bytes << " bytes"; }
 
-const std::vector<Edge> kEdges{{1, {}},        {2, {1}},      {16, {15}},     {17, {16}},         {18, {16}},
-                               {19, {16, 1}},  {33, {16, 15}}, {34, {16, 16}}, {35, {16, 16}},     {36, {16, 16, 1}},
-                               {51, {16, 16, 16}}};
+const std::vector<Edge> kEdges{{1, {}},        {2, {1}},          {16, {15}},        {17, {16}},
+                               {18, {16}},     {19, {16, 1}},     {33, {16, 15}},    {34, {16, 16}},
+                               {35, {16, 16}}, {36, {16, 16, 1}}, {51, {16, 16, 16}}};
 
 std::string letters(size_t n) {
   std::string text;
@@ -71,7 +71,8 @@ BOOST_DATA_TEST_CASE(of_short_and_exact_texts, data::make(kEdges), edge) {
     size_t at = 0;
     for (const int64_t length : edge.lengths) {
       const auto batch = loader->next();
-      BOOST_TEST(batch->find("input_ids")->shape == (std::vector<int64_t>{1, length}), boost::test_tools::per_element());
+      BOOST_TEST(batch->find("input_ids")->shape == (std::vector<int64_t>{1, length}),
+                 boost::test_tools::per_element());
       BOOST_CHECK(batch->find("attention_mask") == nullptr);
       BOOST_CHECK_EQUAL(batch->tokens, length);
       BOOST_CHECK_EQUAL(batch->valid_labels, length);
@@ -135,7 +136,8 @@ BOOST_AUTO_TEST_CASE(line_ends_of_every_kind_give_the_same_tokens) {
   std::vector<int64_t> expected;
   for (const std::string end : {"\n", "\r\n", "\r"}) {
     std::string text;
-    for (int line = 0; line < 40; ++line) text += "line " + std::to_string(line) + " \xc3\xa9" + end + (line % 5 == 0 ? end : "");
+    for (int line = 0; line < 40; ++line)
+      text += "line " + std::to_string(line) + " \xc3\xa9" + end + (line % 5 == 0 ? end : "");
     const auto parts = text_data(write_file(folder, "a.txt", text));
     for (uint64_t piece = 1; piece < 9; ++piece) {
       const auto loader = parts->loader(one_by_one(16), {piece});

@@ -53,8 +53,8 @@ struct Data {
   std::unique_ptr<Dataset> dataset;
 
   std::unique_ptr<Loader> loader(const DataSettings& settings, LoaderTuning tuning = {}) {
-    return std::make_unique<Loader>(*dataset, tokenizer.get(), settings, "train",
-                                    [this] { return context.cancelled.load(); }, tuning);
+    return std::make_unique<Loader>(
+        *dataset, tokenizer.get(), settings, "train", [this] { return context.cancelled.load(); }, tuning);
   }
   void use_bytes(int64_t vocab_size = 256) {
     tokenizer = std::make_unique<Tokenizer>(
@@ -64,8 +64,8 @@ struct Data {
 
 inline std::unique_ptr<Data> text_data(const std::string& path) {
   auto data = std::make_unique<Data>();
-  data->dataset = std::make_unique<Dataset>(
-      spec_of(built_plugin(STC_KIND_DATASET, "text"), {{"text_path", path}}, data->context));
+  data->dataset =
+      std::make_unique<Dataset>(spec_of(built_plugin(STC_KIND_DATASET, "text"), {{"text_path", path}}, data->context));
   data->use_bytes();
   return data;
 }
@@ -87,8 +87,8 @@ inline std::string write_file(const stc::testing::Folder& folder, const std::str
 
 /// Text with every kind of character and line end.
 inline std::string random_text(unsigned seed, size_t parts) {
-  const std::vector<std::string> alphabet{"a", "b", "\r", "\n", "\r\n", "\xc3\xa9", "\xe2\x82\xac",
-                                          "\xf0\x9f\x98\x80", "words ", std::string(1, '\0')};
+  const std::vector<std::string> alphabet{
+      "a", "b", "\r", "\n", "\r\n", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "words ", std::string(1, '\0')};
   std::mt19937 random(seed);
   std::string text = "x";
   for (size_t i = 0; i < parts; ++i) text += alphabet[random() % alphabet.size()];
@@ -237,9 +237,7 @@ struct Merging {
   }
   void decode(std::span<const int32_t>, std::string&) const {}
   uint64_t size() const { return 258; }
-  uint64_t safe_cut(std::string_view text) const
-    requires kSafeCut
-  {
+  uint64_t safe_cut(std::string_view text) const requires kSafeCut {
     size_t cut = text.size();
     if (text.ends_with("ab")) {
       cut -= 2;
@@ -293,12 +291,10 @@ inline std::vector<Source> all_sources() {
       settings.seed = 77;
       sources.push_back({std::move(name), make, settings});
     };
-    add("text", 16, 3, false, [](const auto& folder) {
-      return text_data(write_file(folder, "a.txt", random_text(11, 400)));
-    });
-    add("text of whole blocks", 15, 4, true, [](const auto& folder) {
-      return text_data(write_file(folder, "a.txt", std::string(16 * 12, 'k')));
-    });
+    add("text", 16, 3, false,
+        [](const auto& folder) { return text_data(write_file(folder, "a.txt", random_text(11, 400))); });
+    add("text of whole blocks", 15, 4, true,
+        [](const auto& folder) { return text_data(write_file(folder, "a.txt", std::string(16 * 12, 'k'))); });
     add("merging tokenizer", 6, 2, false, [](const auto&) {
       Documents::content = {"abcabababc", "", "xabcab", "a", "b", "aabbcc abcabc abab ab abc a"};
       Documents::piece_bytes = 3;

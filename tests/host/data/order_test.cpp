@@ -44,7 +44,9 @@ BOOST_DATA_TEST_CASE(does_not_depend_on_workers_and_prefetch, data::make(all_sou
         const auto got = trace(*parts->loader(settings, {piece_bytes}), 80);
         for (size_t i = 0; i < expected.size(); ++i) {
           BOOST_REQUIRE_MESSAGE(got[i] == expected[i], "workers " << workers << " prefetch " << prefetch << " batch "
-                                                                  << i << "\n" << got[i] << "\nexpected\n" << expected[i]);
+                                                                  << i << "\n"
+                                                                  << got[i] << "\nexpected\n"
+                                                                  << expected[i]);
         }
       }
     }

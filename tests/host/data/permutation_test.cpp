@@ -42,12 +42,16 @@ BOOST_AUTO_TEST_CASE(never_changes) {
   std::vector<int64_t> rows(12);
   const PassOrder order(100, true, 1234);
   order.rows(0, 0, 12, rows.data());
-  BOOST_TEST(rows == (std::vector<int64_t>{86, 65, 78, 22, 34, 64, 68, 25, 52, 15, 83, 49}), boost::test_tools::per_element());
+  BOOST_TEST(rows == (std::vector<int64_t>{86, 65, 78, 22, 34, 64, 68, 25, 52, 15, 83, 49}),
+             boost::test_tools::per_element());
   order.rows(1, 0, 12, rows.data());
-  BOOST_TEST(rows == (std::vector<int64_t>{95, 45, 2, 26, 88, 92, 4, 25, 19, 74, 13, 99}), boost::test_tools::per_element());
+  BOOST_TEST(rows == (std::vector<int64_t>{95, 45, 2, 26, 88, 92, 4, 25, 19, 74, 13, 99}),
+             boost::test_tools::per_element());
   const PassOrder large(5'000'000'000, true, 0);
   large.rows(3, 4'294'967'290, 12, rows.data());
-  BOOST_TEST(rows == (std::vector<int64_t>{627007158, 1381343639, 1972434666, 3228356420, 2012859387, 4055499917, 183427449, 1227332895, 1570346004, 730569513, 3593686044, 4512222071}), boost::test_tools::per_element());
+  BOOST_TEST(rows == (std::vector<int64_t>{627007158, 1381343639, 1972434666, 3228356420, 2012859387, 4055499917,
+                                           183427449, 1227332895, 1570346004, 730569513, 3593686044, 4512222071}),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(positions_beyond_32_bits_are_in_range_and_distinct) {
@@ -81,7 +85,8 @@ BOOST_AUTO_TEST_CASE(spreads_rows_over_all_places) {
   for (const int n : at_place_0) chi += (n - 100.0) * (n - 100.0) / 100.0;
   BOOST_CHECK_LT(chi, 63 + 5 * std::sqrt(126.0));
   chi = 0;
-  for (size_t i = 1; i < 64; ++i) chi += (after_row_0[i] - kPasses / 63.0) * (after_row_0[i] - kPasses / 63.0) / (kPasses / 63.0);
+  for (size_t i = 1; i < 64; ++i)
+    chi += (after_row_0[i] - kPasses / 63.0) * (after_row_0[i] - kPasses / 63.0) / (kPasses / 63.0);
   BOOST_CHECK_LT(chi, 62 + 5 * std::sqrt(124.0));
 }
 

@@ -66,7 +66,8 @@ BOOST_AUTO_TEST_CASE(are_stacked_and_counted) {
   BOOST_TEST(batch->find("weight")->shape == (std::vector<int64_t>{4, 1}), boost::test_tools::per_element());
   BOOST_TEST(values<int64_t>(*batch->find("input_ids")) == (std::vector<int64_t>{0, 1, 2, 1, 2, 3, 2, 3, 4, 3, 4, 5}),
              boost::test_tools::per_element());
-  BOOST_TEST(values<float>(*batch->find("weight")) == (std::vector<float>{0, 0.5f, 1, 1.5f}), boost::test_tools::per_element());
+  BOOST_TEST(values<float>(*batch->find("weight")) == (std::vector<float>{0, 0.5f, 1, 1.5f}),
+             boost::test_tools::per_element());
   BOOST_CHECK(batch->find("attention_mask") == nullptr);
 }
 

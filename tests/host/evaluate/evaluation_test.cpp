@@ -33,11 +33,8 @@ struct Scene {
     return ValidationSet(
         "v",
         std::make_unique<Dataset>(spec_of(built_plugin(STC_KIND_DATASET, "text"),
-                                          {{"text_path", write_file(folder, "v.txt", text)}},
-                                          fake.context)),
-        tokenizer.get(),
-        settings,
-        {});
+                                          {{"text_path", write_file(folder, "v.txt", text)}}, fake.context)),
+        tokenizer.get(), settings, {});
   }
   EvaluationParts parts(std::function<bool()> stop = [] { return false; }) {
     EvaluationParts parts;
@@ -61,8 +58,7 @@ BOOST_AUTO_TEST_SUITE(evaluation)
 // A model that knows nothing needs 8 bits for a byte: ln 256 nats, perplexity 256.
 BOOST_AUTO_TEST_CASE(uniform_logits_cost_eight_bits_a_byte) {
   Scene scene;
-  scene.fake.state.forward = [](const stc_pass_info& info,
-                                const stc_tensor_list& inputs,
+  scene.fake.state.forward = [](const stc_pass_info& info, const stc_tensor_list& inputs,
                                 const stc_output_writer& outputs) {
     BOOST_TEST((info.flags & STC_PASS_TRAINING) == 0u);
     const at::Tensor ids = input(inputs, "input_ids");
@@ -79,21 +75,16 @@ BOOST_AUTO_TEST_CASE(uniform_logits_cost_eight_bits_a_byte) {
 
 // A model whose loss is the mean of its labels: then the set's loss is the mean of all labels,
 // whatever the batches.
-BOOST_DATA_TEST_CASE(every_label_weighs_alike,
-                     boost::unit_test::data::make({1, 2, 7, 29, 64}),
-                     micro_batch) {
+BOOST_DATA_TEST_CASE(every_label_weighs_alike, boost::unit_test::data::make({1, 2, 7, 29, 64}), micro_batch) {
   Scene scene;
   double sum = 0;
   for (size_t i = 0; i < scene.text.size(); ++i) sum += i % 17 == 0 ? 0.0 : scene.text[i];
-  scene.fake.state.forward =
-      [](const stc_pass_info&, const stc_tensor_list& inputs, const stc_output_writer& outputs) {
-        const at::Tensor labels = input(inputs, "labels");
-        const at::Tensor valid = labels.ne(-100);
-        outputs.put(
-            outputs.ctx,
-            "loss",
-            to_handle(labels.mul(valid).sum().to(at::kDouble).div(valid.sum().to(at::kDouble))));
-      };
+  scene.fake.state.forward = [](const stc_pass_info&, const stc_tensor_list& inputs, const stc_output_writer& outputs) {
+    const at::Tensor labels = input(inputs, "labels");
+    const at::Tensor valid = labels.ne(-100);
+    outputs.put(outputs.ctx, "loss",
+                to_handle(labels.mul(valid).sum().to(at::kDouble).div(valid.sum().to(at::kDouble))));
+  };
   ValidationSet set = scene.set(micro_batch);
   const Score score = evaluate(scene.parts(), set).value();
   BOOST_TEST(score.tokens == 470u);
@@ -103,11 +94,10 @@ BOOST_DATA_TEST_CASE(every_label_weighs_alike,
 BOOST_AUTO_TEST_CASE(a_signal_ends_it_before_the_next_batch) {
   Scene scene;
   int forwards = 0;
-  scene.fake.state.forward =
-      [&](const stc_pass_info&, const stc_tensor_list&, const stc_output_writer& outputs) {
-        ++forwards;
-        outputs.put(outputs.ctx, "loss", to_handle(at::zeros({})));
-      };
+  scene.fake.state.forward = [&](const stc_pass_info&, const stc_tensor_list&, const stc_output_writer& outputs) {
+    ++forwards;
+    outputs.put(outputs.ctx, "loss", to_handle(at::zeros({})));
+  };
   ValidationSet set = scene.set(1);
   BOOST_TEST(!evaluate(scene.parts([&] { return forwards == 5; }), set).has_value());
   BOOST_TEST(forwards == 5);

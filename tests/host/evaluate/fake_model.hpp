@@ -22,8 +22,7 @@ struct FakeState {
   at::Tensor buffer = at::tensor({7.0f});
   std::vector<std::string> calls;
   /// Puts outputs for the inputs of a forward.
-  std::function<void(const stc_pass_info&, const stc_tensor_list&, const stc_output_writer&)>
-      forward;
+  std::function<void(const stc_pass_info&, const stc_tensor_list&, const stc_output_writer&)> forward;
 
   inline static FakeState* current = nullptr;
   FakeState() { current = this; }
@@ -56,9 +55,7 @@ inline const stc_model_api& fake_model_table() {
       *out = {&buffer, 1};
       return nullptr;
     };
-    api.forward = [](stc_model*,
-                     const stc_pass_info* info,
-                     const stc_tensor_list* inputs,
+    api.forward = [](stc_model*, const stc_pass_info* info, const stc_tensor_list* inputs,
                      const stc_output_writer* outputs) -> stc_error* {
       FakeState::current->forward(*info, *inputs, *outputs);
       return nullptr;
@@ -100,8 +97,7 @@ inline const stc_optimizer_api& fake_optimizer_table(bool with_modes) {
 struct Fake {
   explicit Fake(bool with_modes = false)
       : model_plugin(table_plugin(STC_KIND_MODEL, "fake", &fake_model_table())),
-        optimizer_plugin(
-            table_plugin(STC_KIND_OPTIMIZER, "fake", &fake_optimizer_table(with_modes))),
+        optimizer_plugin(table_plugin(STC_KIND_OPTIMIZER, "fake", &fake_optimizer_table(with_modes))),
         model(spec_of(model_plugin, Value::object(), context)),
         optimizer(spec_of(optimizer_plugin, Value::object(), context)) {}
   FakeState state;

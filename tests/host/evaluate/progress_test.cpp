@@ -66,8 +66,7 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_improves_nothing) {
   BOOST_TEST(!progress.best_step().has_value());
   BOOST_TEST(!progress.add(2, std::numeric_limits<double>::infinity()));
   BOOST_TEST(progress.stopped());
-  BOOST_TEST(progress.state().dump() ==
-             R"({"best_step":null,"best_loss":null,"mark":null,"misses":2})");
+  BOOST_TEST(progress.state().dump() == R"({"best_step":null,"best_loss":null,"mark":null,"misses":2})");
 }
 
 BOOST_AUTO_TEST_CASE(a_restored_one_goes_on_as_if_nothing_had_happened) {
@@ -92,9 +91,8 @@ BOOST_AUTO_TEST_CASE(a_state_that_is_none_is_refused) {
   Progress progress(std::nullopt);
   progress.restore(nullptr);
   BOOST_CHECK_THROW(progress.restore({{"best_step", 1}}), CheckpointError);
-  BOOST_CHECK_THROW(
-      progress.restore({{"best_step", "x"}, {"best_loss", 1}, {"mark", 1}, {"misses", 0}}),
-      CheckpointError);
+  BOOST_CHECK_THROW(progress.restore({{"best_step", "x"}, {"best_loss", 1}, {"mark", 1}, {"misses", 0}}),
+                    CheckpointError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -33,9 +33,7 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
-void write_file(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
+void write_file(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 std::string numbers(int from, int to) {
   std::string text;
@@ -51,15 +49,13 @@ struct Run {
     write_file(folder / "t.txt", numbers(0, 60));
     write_file(folder / "v.txt", numbers(100, 130));
   }
-  ProcessResult train(const std::vector<std::string>& sets = {},
-                      const std::string& signal_when = "",
+  ProcessResult train(const std::vector<std::string>& sets = {}, const std::string& signal_when = "",
                       int signal = SIGKILL) const {
     ProcessRequest request;
     request.argv = {std::string(std::getenv("STC_TEST_BIN")) + "/stc-host", "run", "run.yaml"};
     for (const std::string& set : sets) request.argv.insert(request.argv.end(), {"--set", set});
     request.directory = folder.string();
-    request.environment = {
-        {"HOME", folder.string()}, {"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C.UTF-8"}};
+    request.environment = {{"HOME", folder.string()}, {"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C.UTF-8"}};
     request.timeout_s = 120;
     request.signal_when = signal_when;
     request.signal = signal;
@@ -85,8 +81,7 @@ std::vector<std::string> training(const Run& run) {
   std::vector<std::string> lines;
   for (const Json& event : run.events("train_step")) {
     std::string line;
-    for (const char* key : {"step", "loss", "lr", "grad_norm", "samples", "tokens"})
-      line += event.at(key).dump() + " ";
+    for (const char* key : {"step", "loss", "lr", "grad_norm", "samples", "tokens"}) line += event.at(key).dump() + " ";
     lines.push_back(line);
   }
   return lines;
@@ -102,17 +97,14 @@ checkpoint: {every_steps: 4}
 logging: {json_file: log.jsonl}
 )";
 
-const std::vector<std::string> kEvaluation = {"run.eval_every=2",
-                                              "data.validation_path={v: v.txt, t: t.txt}",
+const std::vector<std::string> kEvaluation = {"run.eval_every=2", "data.validation_path={v: v.txt, t: t.txt}",
                                               "logging.sample_prompts=[line]"};
 
 BOOST_AUTO_TEST_SUITE(evaluation_run)
 
 BOOST_DATA_TEST_CASE(leaves_training_as_it_was,
                      boost::unit_test::data::make(std::vector<std::string>{
-                         "optimizer.cautious=false",
-                         "optimizer.cautious=true",
-                         "data.num_workers=2",
+                         "optimizer.cautious=false", "optimizer.cautious=true", "data.num_workers=2",
                          "gradient_checkpointing=true"}),
                      variant) {
   const Run without("without");
@@ -134,8 +126,7 @@ BOOST_DATA_TEST_CASE(leaves_training_as_it_was,
   }
   Json left = Json::parse(with.last_checkpoint("state.json"));
   Json right = Json::parse(without.last_checkpoint("state.json"));
-  for (const char* key :
-       {"step", "samples", "tokens", "micro_batches", "rng", "data", "fingerprints"}) {
+  for (const char* key : {"step", "samples", "tokens", "micro_batches", "rng", "data", "fingerprints"}) {
     BOOST_TEST(left.at(key).dump() == right.at(key).dump(), key);
   }
 }
@@ -146,10 +137,8 @@ BOOST_AUTO_TEST_CASE(the_loss_is_that_of_training_on_the_same_text) {
   const Run run("same_text");
   write_file(run.folder / "t.txt", numbers(0, 60).substr(0, 8 * 17));
   write_file(run.folder / "run.yaml", kConfig);
-  const ProcessResult result = run.train({"model.dropout=0",
-                                          "data.target_batch_size=8",
-                                          "data.validation_path=t.txt",
-                                          "run.eval_every=1"});
+  const ProcessResult result =
+      run.train({"model.dropout=0", "data.target_batch_size=8", "data.validation_path=t.txt", "run.eval_every=1"});
   BOOST_REQUIRE_MESSAGE(result.exit == 0, result.err);
   const std::vector<Json> steps = run.events("train_step");
   const std::vector<Json> evaluations = run.events("eval");
@@ -157,16 +146,13 @@ BOOST_AUTO_TEST_CASE(the_loss_is_that_of_training_on_the_same_text) {
   for (size_t i = 0; i + 1 < steps.size(); ++i) {
     const double expected = steps[i + 1].at("loss").get<double>();
     const double found = evaluations[i].at("loss").get<double>();
-    BOOST_TEST(std::abs(found - expected) < 1e-6 * expected,
-               "step " << i + 1 << ": " << found << ", " << expected);
+    BOOST_TEST(std::abs(found - expected) < 1e-6 * expected, "step " << i + 1 << ": " << found << ", " << expected);
   }
   BOOST_TEST(evaluations[0].at("tokens") == 8 * 16);
   BOOST_TEST(evaluations[0].at("set") == "validation");
   const double loss = evaluations[0].at("loss").get<double>();
-  BOOST_TEST(std::abs(evaluations[0].at("perplexity").get<double>() - std::exp(loss)) <
-             1e-9 * std::exp(loss));
-  BOOST_TEST(std::abs(evaluations[0].at("bits_per_byte").get<double>() - loss / std::log(2.0)) <
-             1e-9);
+  BOOST_TEST(std::abs(evaluations[0].at("perplexity").get<double>() - std::exp(loss)) < 1e-9 * std::exp(loss));
+  BOOST_TEST(std::abs(evaluations[0].at("bits_per_byte").get<double>() - loss / std::log(2.0)) < 1e-9);
 }
 
 // An average that hardly moves keeps its loss while the weights run away.
@@ -192,10 +178,8 @@ BOOST_AUTO_TEST_CASE(the_moving_average_is_evaluated_beside_the_weights) {
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_run_goes_on_to_the_same_bits) {
-  const std::vector<std::string> more = {"ema={decay: 0.8, every: 2}",
-                                         "early_stop={patience: 4, min_delta: 0.01}",
-                                         "checkpoint.resume=auto",
-                                         "checkpoint.keep_last=2"};
+  const std::vector<std::string> more = {"ema={decay: 0.8, every: 2}", "early_stop={patience: 4, min_delta: 0.01}",
+                                         "checkpoint.resume=auto", "checkpoint.keep_last=2"};
   std::vector<std::string> sets = kEvaluation;
   sets.insert(sets.end(), more.begin(), more.end());
   const Run whole("whole");
@@ -204,11 +188,8 @@ BOOST_AUTO_TEST_CASE(a_killed_run_goes_on_to_the_same_bits) {
   const Run broken("broken");
   write_file(broken.folder / "run.yaml", kConfig);
   int kills = 0;
-  for (const char* when : {"eval step=2 set=v weights=model",
-                           "sample step=4 ",
-                           "eval step=6 set=t weights=ema",
-                           "train_step step=9 ",
-                           "eval step=10 set=v weights=ema"}) {
+  for (const char* when : {"eval step=2 set=v weights=model", "sample step=4 ", "eval step=6 set=t weights=ema",
+                           "train_step step=9 ", "eval step=10 set=v weights=ema"}) {
     kills += broken.train(sets, when).exit == 128 + SIGKILL ? 1 : 0;
   }
   BOOST_TEST(kills >= 3);
@@ -219,8 +200,8 @@ BOOST_AUTO_TEST_CASE(a_killed_run_goes_on_to_the_same_bits) {
     std::map<std::string, std::string> lines;
     for (const char* name : {"eval", "sample"}) {
       for (Json event : run.events(name)) {
-        const std::string key = event.at("event").dump() + event.at("step").dump() +
-                                event.value("set", "") + event.value("weights", "");
+        const std::string key =
+            event.at("event").dump() + event.at("step").dump() + event.value("set", "") + event.value("weights", "");
         event.erase("elapsed_s");
         event.erase("eval_s");
         const auto [found, fresh] = lines.emplace(key, event.dump());
@@ -245,8 +226,7 @@ BOOST_AUTO_TEST_CASE(a_signal_ends_an_evaluation_and_the_next_process_makes_it) 
   std::string long_text;
   while (long_text.size() < 8u << 20) long_text += numbers(0, 10000);
   write_file(run.folder / "v.txt", long_text);
-  const std::vector<std::string> sets = {
-      "data.validation_path=v.txt", "run.eval_every=2", "checkpoint.resume=auto"};
+  const std::vector<std::string> sets = {"data.validation_path=v.txt", "run.eval_every=2", "checkpoint.resume=auto"};
   const ProcessResult stopped = run.train(sets, "train_step step=2 ", SIGTERM);
   BOOST_TEST(stopped.exit == 128 + SIGTERM);
   BOOST_TEST(run.events("eval").empty());
@@ -267,12 +247,9 @@ BOOST_AUTO_TEST_CASE(best_json_names_the_lowest_loss_and_its_checkpoint_stays) {
   const Run run("best");
   write_file(run.folder / "run.yaml", kConfig);
   // A rate that first helps and then destroys.
-  const ProcessResult result = run.train({"data.validation_path=v.txt",
-                                          "run.eval_every=1",
-                                          "optimizer.lr=0.3",
-                                          "checkpoint.every_steps=100",
-                                          "checkpoint.keep_last=1",
-                                          "optimizer.grad_clip=null"});
+  const ProcessResult result =
+      run.train({"data.validation_path=v.txt", "run.eval_every=1", "optimizer.lr=0.3", "checkpoint.every_steps=100",
+                 "checkpoint.keep_last=1", "optimizer.grad_clip=null"});
   BOOST_REQUIRE_MESSAGE(result.exit == 0, result.err);
   double lowest = 1e9;
   uint64_t step = 0;

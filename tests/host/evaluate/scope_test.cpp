@@ -28,8 +28,7 @@ BOOST_AUTO_TEST_CASE(random_numbers_buffers_and_modes_are_as_before) {
   }
   BOOST_TEST(at::GradMode::is_enabled());
   BOOST_TEST(at::rand({50}).equal(expected));
-  BOOST_TEST(fake.state.calls == (Calls{"looking", "training", "changed"}),
-             boost::test_tools::per_element());
+  BOOST_TEST(fake.state.calls == (Calls{"looking", "training", "changed"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(modes_that_round_do_not_move_the_weights) {
@@ -43,9 +42,8 @@ BOOST_AUTO_TEST_CASE(modes_that_round_do_not_move_the_weights) {
     scope.leave();
   }
   BOOST_TEST(fake.state.weight.equal(before));
-  BOOST_TEST(
-      fake.state.calls == (Calls{"eval", "changed", "looking", "training", "train", "changed"}),
-      boost::test_tools::per_element());
+  BOOST_TEST(fake.state.calls == (Calls{"eval", "changed", "looking", "training", "train", "changed"}),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_fault_inside_puts_everything_back_too) {

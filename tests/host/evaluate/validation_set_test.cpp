@@ -33,15 +33,11 @@ struct Scene {
 
   ValidationSet set(const std::string& text, int64_t micro_batch_size) {
     const std::string path = write_file(folder, "v.txt", text);
-    tokenizer = std::make_unique<Tokenizer>(
-        spec_of(built_plugin(STC_KIND_TOKENIZER, "byte"), {{"vocab_size", 256}}, context));
+    tokenizer =
+        std::make_unique<Tokenizer>(spec_of(built_plugin(STC_KIND_TOKENIZER, "byte"), {{"vocab_size", 256}}, context));
     return ValidationSet(
-        "v",
-        std::make_unique<Dataset>(
-            spec_of(built_plugin(STC_KIND_DATASET, "text"), {{"text_path", path}}, context)),
-        tokenizer.get(),
-        settings_for(micro_batch_size),
-        {});
+        "v", std::make_unique<Dataset>(spec_of(built_plugin(STC_KIND_DATASET, "text"), {{"text_path", path}}, context)),
+        tokenizer.get(), settings_for(micro_batch_size), {});
   }
 };
 
@@ -106,12 +102,10 @@ struct LateEnd {
 BOOST_AUTO_TEST_SUITE(validation_set)
 
 // Ends inside, at, and one byte behind a block and a batch.
-BOOST_DATA_TEST_CASE(
-    is_walked_once_from_begin_to_end,
-    boost::unit_test::data::make({2, 8, 9, 10, 11, 18, 19, 20, 27, 28, 200, 1000}) *
-        boost::unit_test::data::make({1, 2, 3, 64}),
-    size,
-    micro_batch) {
+BOOST_DATA_TEST_CASE(is_walked_once_from_begin_to_end,
+                     boost::unit_test::data::make({2, 8, 9, 10, 11, 18, 19, 20, 27, 28, 200, 1000}) *
+                         boost::unit_test::data::make({1, 2, 3, 64}),
+                     size, micro_batch) {
   Scene scene;
   const std::string text = letters(static_cast<size_t>(size));
   ValidationSet set = scene.set(text, micro_batch);
@@ -127,15 +121,12 @@ BOOST_DATA_TEST_CASE(
 
 // The loader is in its second pass before the end of the first one is known.
 BOOST_DATA_TEST_CASE(an_end_that_is_told_late_is_the_end_all_the_same,
-                     boost::unit_test::data::make({2, 9, 11, 18, 20, 100}) *
-                         boost::unit_test::data::make({1, 2, 64}),
-                     size,
-                     micro_batch) {
+                     boost::unit_test::data::make({2, 9, 11, 18, 20, 100}) * boost::unit_test::data::make({1, 2, 64}),
+                     size, micro_batch) {
   LateEnd::content = letters(static_cast<size_t>(size));
   auto data = table_data<LateEnd>("late_end");
   data->use_bytes();
-  ValidationSet set(
-      "v", std::move(data->dataset), data->tokenizer.get(), settings_for(micro_batch), {});
+  ValidationSet set("v", std::move(data->dataset), data->tokenizer.get(), settings_for(micro_batch), {});
   for (int round = 0; round < 2; ++round) {
     BOOST_TEST(walk(set).labels == expected_labels(LateEnd::content));
     set.rewind();

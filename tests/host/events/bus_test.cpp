@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include <boost/test/unit_test.hpp>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
+#include <boost/test/unit_test.hpp>
 
 #include "host/events/bus.hpp"
 #include "host/events/receivers.hpp"
@@ -75,8 +75,8 @@ class CapturedLog {
   CapturedLog() {
     log_line(STC_LOG_DEBUG, "");  // so that the default logger is not set later
     before_ = spdlog::default_logger();
-    auto logger = std::make_shared<spdlog::logger>(
-        "captured", std::make_shared<spdlog::sinks::ostream_sink_mt>(stream_));
+    auto logger =
+        std::make_shared<spdlog::logger>("captured", std::make_shared<spdlog::sinks::ostream_sink_mt>(stream_));
     logger->set_pattern("%l %v");
     spdlog::set_default_logger(logger);
   }

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <regex>
 
-#include <boost/test/unit_test.hpp>
 #include <spdlog/spdlog.h>
+#include <boost/test/unit_test.hpp>
 
 #include "host/errors/error.hpp"
 #include "host/events/console.hpp"
@@ -171,10 +171,9 @@ BOOST_AUTO_TEST_CASE(plain_lines_where_there_is_no_terminal) {
   }
   ::close(descriptor);
   const std::string text = stc::testing::read_file(out);
-  BOOST_CHECK_MESSAGE(
-      std::regex_match(text, std::regex(kStamp + "INFO \\| train_step step=1 loss=2.5 steps_per_sec=2 "
-                                                 "tokens_per_sec=1234.4\n")),
-      text);
+  BOOST_CHECK_MESSAGE(std::regex_match(text, std::regex(kStamp + "INFO \\| train_step step=1 loss=2.5 steps_per_sec=2 "
+                                                                 "tokens_per_sec=1234.4\n")),
+                      text);
 }
 
 BOOST_AUTO_TEST_CASE(one_progress_line_on_a_terminal) {
@@ -197,8 +196,8 @@ BOOST_AUTO_TEST_CASE(one_progress_line_on_a_terminal) {
     return ("step " + step + "/10  loss 2.5  1234 tokens/s  ETA " + eta).substr(0, 39);
   };
   const std::string pattern = erase + line("1", "0:05") + "(" + erase + line("2", "0:04") + ")?" + erase + kStamp +
-                              "INFO \\| checkpoint step=2\r\n" + erase + line("2", "0:04") + erase +
-                              line("3", "0:04") + "\r\n";
+                              "INFO \\| checkpoint step=2\r\n" + erase + line("2", "0:04") + erase + line("3", "0:04") +
+                              "\r\n";
   BOOST_CHECK_MESSAGE(std::regex_match(text, std::regex(pattern)), text);
 }
 

@@ -76,7 +76,12 @@ const Death kDeaths[] = {
     {"terminate", [] { std::terminate(); }, SIGABRT, 0},
     {"exception in a thread", [] { std::thread([] { throw std::runtime_error("lost"); }).join(); }, SIGABRT, 0},
     {"segmentation fault", fault, SIGSEGV, 0},
-    {"signal sent to the process", [] { kill(getpid(), SIGBUS); pause(); }, SIGBUS, 0},
+    {"signal sent to the process",
+     [] {
+       kill(getpid(), SIGBUS);
+       pause();
+     },
+     SIGBUS, 0},
     {"exit in a plugin", [] { std::exit(7); }, 0, 7},
 };
 

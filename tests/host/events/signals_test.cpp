@@ -64,7 +64,8 @@ BOOST_AUTO_TEST_CASE(the_same_request_sent_twice_counts_once) {
 }
 
 BOOST_AUTO_TEST_CASE(gives_the_handlers_back) {
-  struct sigaction before {}, during {}, after {};
+  struct sigaction before {
+  }, during{}, after{};
   sigaction(SIGTERM, nullptr, &before);
   {
     RunContext context;

@@ -87,7 +87,8 @@ BOOST_AUTO_TEST_CASE(a_text_cannot_break_the_line) {
 }
 
 BOOST_AUTO_TEST_CASE(one_line_keeps_text_and_escapes_the_rest) {
-  BOOST_CHECK_EQUAL(one_line("plain, \u00e4\u00f6\u00fc \u20ac \U0001f600"), "plain, \u00e4\u00f6\u00fc \u20ac \U0001f600");
+  BOOST_CHECK_EQUAL(one_line("plain, \u00e4\u00f6\u00fc \u20ac \U0001f600"),
+                    "plain, \u00e4\u00f6\u00fc \u20ac \U0001f600");
   BOOST_CHECK_EQUAL(one_line("one\ntwo \xff\x01"), "one\\ntwo \\xff\\x01");
   BOOST_CHECK_EQUAL(one_line("\x7f \xc2\x9b[2J \u2028"), "\\x7f \\xc2\\x9b[2J \\xe2\\x80\\xa8");
   BOOST_CHECK_EQUAL(one_line("cut \xe2\x82"), "cut \\xe2\\x82");

@@ -41,9 +41,7 @@ Bytes changed(Bytes file, uint32_t type, const std::function<void(Desc&)>& chang
 
 }  // namespace
 
-std::string corpus(const std::string& name) {
-  return std::string(STC_TEST_CORPUS) + "/stc_sink_" + name + ".so";
-}
+std::string corpus(const std::string& name) { return std::string(STC_TEST_CORPUS) + "/stc_sink_" + name + ".so"; }
 
 Bytes read_bytes(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -74,8 +72,7 @@ ChildResult run_in_child(const std::function<void()>& action) {
     ::close(ends[0]);
     ::close(ends[1]);
     // The test framework's handlers would take a crash for its own.
-    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE})
-      std::signal(signal, SIG_DFL);
+    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE}) std::signal(signal, SIG_DFL);
     ::alarm(20);
     try {
       action();
@@ -87,8 +84,7 @@ ChildResult run_in_child(const std::function<void()>& action) {
   ::close(ends[1]);
   ChildResult result;
   char piece[1024];
-  for (ssize_t n = 0; (n = ::read(ends[0], piece, sizeof piece)) > 0;)
-    result.err.append(piece, static_cast<size_t>(n));
+  for (ssize_t n = 0; (n = ::read(ends[0], piece, sizeof piece)) > 0;) result.err.append(piece, static_cast<size_t>(n));
   ::close(ends[0]);
   ::waitpid(pid, &result.status, 0);
   result.ended_itself = WIFEXITED(result.status) && WEXITSTATUS(result.status) == kReturned;

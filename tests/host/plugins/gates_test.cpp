@@ -93,11 +93,10 @@ BOOST_AUTO_TEST_CASE(what_is_told_of_libtorch_is_what_counts_while_none_is_loade
 BOOST_AUTO_TEST_CASE(a_second_libtorch_is_refused_before_it_is_loaded) {
   PluginNote note = note_of(STC_LEVEL_STABLE);
   note.needed = {"libc.so.6", "libc10_of_elsewhere.so"};
-  BOOST_TEST(
-      error_of([&] { check_needed(note); }) ==
-      "error: plugin p.so: needs libc10_of_elsewhere.so, which is no part of this host's LibTorch\n"
-      "  hint: a second LibTorch cannot live in one process: rebuild it against the host's "
-      "LibTorch\n");
+  BOOST_TEST(error_of([&] { check_needed(note); }) ==
+             "error: plugin p.so: needs libc10_of_elsewhere.so, which is no part of this host's LibTorch\n"
+             "  hint: a second LibTorch cannot live in one process: rebuild it against the host's "
+             "LibTorch\n");
   note.needed = {"libc.so.6"};
   BOOST_TEST(error_of([&] { check_needed(note); }).empty());
 }

@@ -44,24 +44,17 @@ BOOST_AUTO_TEST_SUITE(instance)
 BOOST_AUTO_TEST_CASE(errors_name_plugin_kind_and_slot) {
   const Probe probe(spec_of(good()));
   probe.check(nullptr, "event");
-  BOOST_CHECK_EXCEPTION(
-      probe.check(make_error(STC_ERROR_IO, "disk full"), "event"), PluginError, [](const Error& e) {
-        return std::string(e.what()) == "plugin good (sink): event: disk full";
-      });
-  BOOST_CHECK_EXCEPTION(
-      probe.check(make_error(STC_ERROR_TIMEOUT, ""), "event"), PluginError, [](const Error& e) {
-        return std::string(e.what()) == "plugin good (sink): event: TIMEOUT";
-      });
+  BOOST_CHECK_EXCEPTION(probe.check(make_error(STC_ERROR_IO, "disk full"), "event"), PluginError,
+                        [](const Error& e) { return std::string(e.what()) == "plugin good (sink): event: disk full"; });
+  BOOST_CHECK_EXCEPTION(probe.check(make_error(STC_ERROR_TIMEOUT, ""), "event"), PluginError,
+                        [](const Error& e) { return std::string(e.what()) == "plugin good (sink): event: TIMEOUT"; });
 }
 
 BOOST_AUTO_TEST_CASE(a_configuration_error_names_the_key) {
   const Probe probe(spec_of(good()));
-  BOOST_CHECK_EXCEPTION(
-      probe.check(make_error(STC_ERROR_INVALID_CONFIG, "got -1, expected > 0", "every"), "create"),
-      ConfigError,
-      [](const Error& e) {
-        return std::string(e.what()) == "logging.every: got -1, expected > 0";
-      });
+  BOOST_CHECK_EXCEPTION(probe.check(make_error(STC_ERROR_INVALID_CONFIG, "got -1, expected > 0", "every"), "create"),
+                        ConfigError,
+                        [](const Error& e) { return std::string(e.what()) == "logging.every: got -1, expected > 0"; });
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_is_no_fault) {

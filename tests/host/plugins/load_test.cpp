@@ -87,8 +87,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_the_file_and_the_reason) {
       BOOST_TEST(error.find(c.why) != std::string::npos, error);
       BOOST_TEST(count_of(error, corpus(c.library)) == 1U, error);
       BOOST_TEST(count_of(error, "\n  hint: ") == 1U, error);
-      BOOST_TEST(error_of([&] { load_library_once(corpus(c.library)); }) ==
-                 error);  // and again: not entered twice
+      BOOST_TEST(error_of([&] { load_library_once(corpus(c.library)); }) == error);  // and again: not entered twice
     }
   }
 }
@@ -105,11 +104,10 @@ BOOST_AUTO_TEST_CASE(a_library_that_ends_the_process_is_named_with_the_reason) {
   for (const FatalCase& c : cases) {
     BOOST_TEST_CONTEXT(c.library) {
       const ChildResult child = run_in_child([&] { load_library_once(corpus(c.library)); });
-      BOOST_TEST((WIFEXITED(child.status) && WEXITSTATUS(child.status) == 2),
-                 "status " << child.status);
+      BOOST_TEST((WIFEXITED(child.status) && WEXITSTATUS(child.status) == 2), "status " << child.status);
       const std::string first_line = child.err.substr(0, child.err.find('\n'));
-      BOOST_TEST(first_line == "error: plugin " + corpus(c.library) +
-                                   ": ended the process while it was loaded: " + c.reason);
+      BOOST_TEST(first_line ==
+                 "error: plugin " + corpus(c.library) + ": ended the process while it was loaded: " + c.reason);
       BOOST_TEST(count_of(child.err, "error: ") == 1U, child.err);
     }
   }

@@ -23,9 +23,8 @@ struct Folders {
     const Bytes good = read_bytes(corpus("good"));
     for (int i = 1; i <= 3; ++i) {
       fs::create_directory(path(i));
-      write_bytes(path(i) + "/stc_sink_good.so", with_plugin_note(good, [&](stc_note_plugin& note) {
-                    note.version[0] = static_cast<char>('0' + i);
-                  }));
+      write_bytes(path(i) + "/stc_sink_good.so",
+                  with_plugin_note(good, [&](stc_note_plugin& note) { note.version[0] = static_cast<char>('0' + i); }));
     }
     ::setenv("STC_PLUGIN_PATH", (":" + path(3) + "::/no/such/folder:").c_str(), 1);
   }
@@ -53,9 +52,7 @@ size_t refused_in(const std::string& folder, Registry& registry) {
   return count_in(folder, libraries);
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -70,8 +67,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equal_names_wins_in_the_documented_order) {
   config.add_search_paths({folders.path(2)});
   BOOST_TEST(config.load(STC_KIND_SINK, "good").library == folders.path(2) + "/stc_sink_good.so");
   Registry environment({});
-  BOOST_TEST(environment.load(STC_KIND_SINK, "good").library ==
-             folders.path(3) + "/stc_sink_good.so");
+  BOOST_TEST(environment.load(STC_KIND_SINK, "good").library == folders.path(3) + "/stc_sink_good.so");
 }
 
 BOOST_AUTO_TEST_CASE(a_shadowed_plugin_says_by_what) {
@@ -79,8 +75,7 @@ BOOST_AUTO_TEST_CASE(a_shadowed_plugin_says_by_what) {
   LibraryIndex index({folders.path(1)});
   index.add_paths({folders.path(1), folders.path(2)});  // the same folder again is no shadow
   std::vector<IndexedPlugin> plugins = index.plugins();
-  std::erase_if(plugins,
-                [&](const IndexedPlugin& plugin) { return plugin.record->name != "good"; });
+  std::erase_if(plugins, [&](const IndexedPlugin& plugin) { return plugin.record->name != "good"; });
   BOOST_TEST_REQUIRE(plugins.size() == 3U);
   BOOST_TEST(plugins[0].shadowed_by == nullptr);
   for (size_t i = 1; i < 3; ++i) {
@@ -106,36 +101,31 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_gets_the_nearest_and_the_places) {
   BOOST_TEST(registry.find(STC_KIND_SINK, "goof") == nullptr);
   const std::string error = error_of([&] { registry.load(STC_KIND_SINK, "goof"); });
   BOOST_TEST(error.starts_with("error: sink plugin goof: not found, known: "), error);
-  BOOST_TEST(has(error,
-                 "\n  hint: nearest name is good; searched: " + folder.path() +
-                     ", /no/such/folder (does not exist)"),
-             error);
   BOOST_TEST(
-      error_of([&] {
-        registry.load(STC_KIND_COLLECTIVE, "good");
-      }).starts_with("error: collective plugin good: not found, there is none of this kind\n"));
+      has(error, "\n  hint: nearest name is good; searched: " + folder.path() + ", /no/such/folder (does not exist)"),
+      error);
+  BOOST_TEST(error_of([&] {
+               registry.load(STC_KIND_COLLECTIVE, "good");
+             }).starts_with("error: collective plugin good: not found, there is none of this kind\n"));
   const std::vector<std::string> names = registry.names(STC_KIND_SINK);
   BOOST_TEST((std::count(names.begin(), names.end(), "good") == 1));
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_library_gives_its_reason_rather_than_not_found) {
   const TempFolder folder;
-  write_bytes(folder / "mine.so",
-              with_note(read_bytes(corpus("good")), [](auto& n) { n.abi_minor_built = 9; }));
+  write_bytes(folder / "mine.so", with_note(read_bytes(corpus("good")), [](auto& n) { n.abi_minor_built = 9; }));
   write_bytes(folder / "stc_model_cut.so", Bytes(100, 'x'));
   Registry registry({folder.path()});
-  BOOST_TEST(has(error_of([&] { registry.find(STC_KIND_SINK, "good"); }),
-                 "mine.so: built for stc ABI 0.9, host has 0.1"));
-  BOOST_TEST(has(error_of([&] { registry.load(STC_KIND_MODEL, "cut"); }),
-                 "stc_model_cut.so: is not a shared library"));
+  BOOST_TEST(
+      has(error_of([&] { registry.find(STC_KIND_SINK, "good"); }), "mine.so: built for stc ABI 0.9, host has 0.1"));
+  BOOST_TEST(has(error_of([&] { registry.load(STC_KIND_MODEL, "cut"); }), "stc_model_cut.so: is not a shared library"));
   BOOST_TEST(refused_in(folder.path(), registry) == 2U);
   BOOST_TEST(usable_in(folder.path(), registry) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_usable_library_wins_over_a_refused_one_before_it) {
   const TempFolder folder;
-  write_bytes(folder / "a.so",
-              with_note(read_bytes(corpus("good")), [](auto& n) { n.abi_minor_built = 9; }));
+  write_bytes(folder / "a.so", with_note(read_bytes(corpus("good")), [](auto& n) { n.abi_minor_built = 9; }));
   fs::copy_file(corpus("good"), folder / "b.so");
   Registry registry({folder.path()});
   BOOST_TEST(registry.load(STC_KIND_SINK, "good").library == folder / "b.so");

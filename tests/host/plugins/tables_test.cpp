@@ -80,9 +80,7 @@ stc_param param_named(const char* name) {
   return param;
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -94,8 +92,7 @@ BOOST_AUTO_TEST_CASE(every_kind_imports_with_all_slots) {
     BOOST_TEST(made.refusal() == "");
     BOOST_TEST_REQUIRE(made.imported.size() == 1U);
     for (const Slot& slot : made.kind_info.slots) {
-      BOOST_TEST((slot_pointer(made.imported[0]->table, slot) != nullptr),
-                 kind_name(kind) << "." << slot.name);
+      BOOST_TEST((slot_pointer(made.imported[0]->table, slot) != nullptr), kind_name(kind) << "." << slot.name);
     }
     BOOST_TEST(made.imported[0]->plugin->table == made.imported[0]->table);
   }
@@ -107,11 +104,10 @@ BOOST_AUTO_TEST_CASE(table_sizes_from_the_first_version_to_64_kib_are_taken) {
     const uint32_t first = made.kind_info.first_size;
     for (const uint32_t size : {0U, 3U, first - 1, STC_MAX_STRUCT_SIZE + 1, UINT32_MAX}) {
       made.set_table_size(size);
-      BOOST_TEST(made.refusal() == "error: plugin p.so: " + std::string(kind_name(kind)) +
-                                       " made: its table has struct_size " + std::to_string(size) +
-                                       ", wanted " + std::to_string(first) +
-                                       " to 65536\n  hint: rebuild it against stc-sdk " STC_VERSION
-                                       " (docs/guide/plugins.md)\n");
+      BOOST_TEST(made.refusal() ==
+                 "error: plugin p.so: " + std::string(kind_name(kind)) + " made: its table has struct_size " +
+                     std::to_string(size) + ", wanted " + std::to_string(first) +
+                     " to 65536\n  hint: rebuild it against stc-sdk " STC_VERSION " (docs/guide/plugins.md)\n");
     }
     for (const uint32_t size : {first, first + 8, STC_MAX_STRUCT_SIZE}) {
       made.set_table_size(size);
@@ -125,17 +121,14 @@ BOOST_AUTO_TEST_CASE(each_required_slot_is_named_when_null_and_each_optional_one
     Made made(kind);
     size_t required = 0;
     for (const Slot& slot : made.kind_info.slots) {
-      const bool given_with_another = std::string(slot.name) == "seek" ||
-                                      std::string(slot.name) == "generate_step" ||
+      const bool given_with_another = std::string(slot.name) == "seek" || std::string(slot.name) == "generate_step" ||
                                       std::string(slot.name) == "generate_end";
       made.set_slot(slot.name, false);
       const std::string refusal = made.refusal();
       if (slot.required) {
         ++required;
-        BOOST_TEST(refusal ==
-                   "error: plugin p.so: " + std::string(kind_name(kind)) + " made: required slot " +
-                       slot.name +
-                       " is null\n  hint: implement it and rebuild (docs/guide/plugins.md)\n");
+        BOOST_TEST(refusal == "error: plugin p.so: " + std::string(kind_name(kind)) + " made: required slot " +
+                                  slot.name + " is null\n  hint: implement it and rebuild (docs/guide/plugins.md)\n");
       } else {
         BOOST_TEST(refusal.empty() == !given_with_another, slot.name << ": " << refusal);
       }
@@ -169,25 +162,21 @@ BOOST_AUTO_TEST_CASE(slots_beyond_what_the_plugin_has_read_as_null) {
 }
 
 BOOST_AUTO_TEST_CASE(struct_sizes_of_set_plugin_and_parameters_are_checked) {
-  for (const uint32_t size :
-       {0U, 3U, STC_SIZE_TO_END(stc_plugin_set, schemas) - 1, STC_MAX_STRUCT_SIZE + 1}) {
+  for (const uint32_t size : {0U, 3U, STC_SIZE_TO_END(stc_plugin_set, schemas) - 1, STC_MAX_STRUCT_SIZE + 1}) {
     Made made(STC_KIND_SINK);
     made.set.struct_size = size;
     BOOST_TEST(has(made.refusal(), "the plugin set has struct_size " + std::to_string(size)));
   }
-  for (const uint32_t size :
-       {0U, 3U, STC_SIZE_TO_END(stc_plugin, get_extension) - 1, STC_MAX_STRUCT_SIZE + 1}) {
+  for (const uint32_t size : {0U, 3U, STC_SIZE_TO_END(stc_plugin, get_extension) - 1, STC_MAX_STRUCT_SIZE + 1}) {
     Made made(STC_KIND_SINK);
     made.plugin.struct_size = size;
     BOOST_TEST(has(made.refusal(), "plugin 0 of its set has struct_size " + std::to_string(size)));
   }
-  for (const uint32_t size :
-       {0U, 3U, STC_SIZE_TO_END(stc_param, deprecated) - 1, STC_MAX_STRUCT_SIZE + 1}) {
+  for (const uint32_t size : {0U, 3U, STC_SIZE_TO_END(stc_param, deprecated) - 1, STC_MAX_STRUCT_SIZE + 1}) {
     Made made(STC_KIND_SINK);
     made.use_params({param_named("n")});
     made.params[0].struct_size = size;
-    BOOST_TEST(
-        has(made.refusal(), "sink made: parameter 0 has struct_size " + std::to_string(size)));
+    BOOST_TEST(has(made.refusal(), "sink made: parameter 0 has struct_size " + std::to_string(size)));
   }
 }
 
@@ -209,8 +198,7 @@ BOOST_AUTO_TEST_CASE(null_pointers_are_named) {
   Made no_params(STC_KIND_SINK);
   no_params.plugin.num_params = 2;
   BOOST_TEST(
-      has(no_params.refusal(),
-          "sink made: 2 parameters of " + std::to_string(sizeof(stc_param)) + " bytes at null"));
+      has(no_params.refusal(), "sink made: 2 parameters of " + std::to_string(sizeof(stc_param)) + " bytes at null"));
 }
 
 BOOST_AUTO_TEST_CASE(counts_out_of_range_are_refused) {
@@ -224,8 +212,7 @@ BOOST_AUTO_TEST_CASE(counts_out_of_range_are_refused) {
   params.use_params({param_named("n")});
   params.plugin.num_params = UINT32_MAX;
   BOOST_TEST(has(params.refusal(), "4294967295 parameters"));
-  for (const uint32_t stride :
-       {0U, 8U, uint32_t{sizeof(stc_param)} - 8, uint32_t{sizeof(stc_param)} + 1}) {
+  for (const uint32_t stride : {0U, 8U, uint32_t{sizeof(stc_param)} - 8, uint32_t{sizeof(stc_param)} + 1}) {
     Made strides(STC_KIND_SINK);
     strides.use_params({param_named("n")});
     strides.plugin.param_stride = stride;
@@ -289,14 +276,11 @@ BOOST_AUTO_TEST_CASE(parameters_that_contradict_themselves_are_refused) {
     return made.refusal();
   };
   BOOST_TEST(refusal([](stc_param&) {}) == "");
+  BOOST_TEST(has(refusal([](stc_param& p) { p.name = nullptr; }), "sink made: a parameter has no name"));
+  BOOST_TEST(has(refusal([](stc_param& p) { p.type = 11; }), "parameter n has type 11, this host knows 1 to 10"));
+  BOOST_TEST(has(refusal([](stc_param& p) { p.type = STC_PARAM_ENUM; }), "parameter n is an enum without values"));
   BOOST_TEST(
-      has(refusal([](stc_param& p) { p.name = nullptr; }), "sink made: a parameter has no name"));
-  BOOST_TEST(has(refusal([](stc_param& p) { p.type = 11; }),
-                 "parameter n has type 11, this host knows 1 to 10"));
-  BOOST_TEST(has(refusal([](stc_param& p) { p.type = STC_PARAM_ENUM; }),
-                 "parameter n is an enum without values"));
-  BOOST_TEST(has(refusal([](stc_param& p) { p.flags = STC_PARAM_REQUIRED; }),
-                 "parameter n is required and has a default"));
+      has(refusal([](stc_param& p) { p.flags = STC_PARAM_REQUIRED; }), "parameter n is required and has a default"));
   BOOST_TEST(has(refusal([](stc_param& p) {
                    p.flags = STC_PARAM_HAS_MIN | STC_PARAM_HAS_MAX;
                    p.min = 2;
@@ -314,11 +298,9 @@ BOOST_AUTO_TEST_CASE(operator_schemas_are_compared_before_the_first_create) {
   made.set.schemas = schemas;
   made.set.num_schemas = 1;
   made.note.level = STC_LEVEL_PLAIN;
-  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }),
-                 "says level plain, but lists operators"));
+  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }), "says level plain, but lists operators"));
   made.note.level = STC_LEVEL_STABLE;
-  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }),
-                 "which this program does not hold"));
+  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }), "which this program does not hold"));
 
   torch_slots().operator_check = [](void*, const char* schema) -> stc_error* {
     return std::string(schema).starts_with("aten::relu(")
@@ -326,12 +308,11 @@ BOOST_AUTO_TEST_CASE(operator_schemas_are_compared_before_the_first_create) {
                : make_error(STC_ERROR_NOT_FOUND, "no operator " + std::string(schema));
   };
   BOOST_TEST(error_of([&] { check_schemas(made.note, &made.set); }) == "");
-  static const char* const wrong[] = {"aten::relu(Tensor self) -> Tensor",
-                                      "aten::rello(Tensor self) -> Tensor"};
+  static const char* const wrong[] = {"aten::relu(Tensor self) -> Tensor", "aten::rello(Tensor self) -> Tensor"};
   made.set.schemas = wrong;
   made.set.num_schemas = 2;
-  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }),
-                 "no operator aten::rello(Tensor self) -> Tensor"));
+  BOOST_TEST(
+      has(error_of([&] { check_schemas(made.note, &made.set); }), "no operator aten::rello(Tensor self) -> Tensor"));
   torch_slots().operator_check = nullptr;
 }
 

@@ -39,10 +39,8 @@ BOOST_FIXTURE_TEST_SUITE(services, Fixture)
 
 BOOST_AUTO_TEST_CASE(every_slot_that_needs_no_libtorch_is_there) {
   BOOST_TEST(host.struct_size == sizeof(stc_host));
-  const std::set<size_t> of_libtorch = {offsetof(stc_host, tensor_info),
-                                        offsetof(stc_host, tensor_from_buffer),
-                                        offsetof(stc_host, tensor_delete),
-                                        offsetof(stc_host, operator_check),
+  const std::set<size_t> of_libtorch = {offsetof(stc_host, tensor_info), offsetof(stc_host, tensor_from_buffer),
+                                        offsetof(stc_host, tensor_delete), offsetof(stc_host, operator_check),
                                         offsetof(stc_host, autograd_apply)};
   for (size_t at = offsetof(stc_host, error_new); at < sizeof(stc_host); at += sizeof(void*)) {
     uintptr_t slot = 0;
@@ -87,19 +85,12 @@ BOOST_AUTO_TEST_CASE(exceptions_of_any_type_become_one_text) {
   BOOST_TEST(text_of_thrown(42) == "an exception of type int");
   BOOST_TEST(text_of_thrown(std::string("x")).starts_with("an exception of type std::"));
   BOOST_TEST(text_of_thrown(std::runtime_error("bad shape\nException raised from f at g.cpp:1 "
-                                               "(most recent call first):\nframe #0")) ==
-             "bad shape");
+                                               "(most recent call first):\nframe #0")) == "bad shape");
 }
 
 BOOST_AUTO_TEST_CASE(configuration_values_keep_their_types) {
-  const Value node = {{"none", nullptr},
-                      {"yes", true},
-                      {"count", -5},
-                      {"big", INT64_MAX},
-                      {"rate", 3e-4},
-                      {"word", "text"},
-                      {"list", {1, 2, 3}},
-                      {"nested", {{"x", 1}}}};
+  const Value node = {{"none", nullptr}, {"yes", true},    {"count", -5},       {"big", INT64_MAX},
+                      {"rate", 3e-4},    {"word", "text"}, {"list", {1, 2, 3}}, {"nested", {{"x", 1}}}};
   stc_value value{};
   BOOST_TEST(get(node, "none", &value).code == 0);
   BOOST_TEST(value.kind == STC_VALUE_NULL);
@@ -119,8 +110,7 @@ BOOST_AUTO_TEST_CASE(configuration_values_keep_their_types) {
   BOOST_TEST(text_of(value) == "text");
   BOOST_TEST(get(node, "list", &value).code == 0);
   BOOST_TEST(value.kind == STC_VALUE_LIST);
-  BOOST_TEST(host.config_size(host.ctx, reinterpret_cast<const stc_config*>(value.payload[0])) ==
-             3U);
+  BOOST_TEST(host.config_size(host.ctx, reinterpret_cast<const stc_config*>(value.payload[0])) == 3U);
   BOOST_TEST(get(node, "nested", &value).code == 0);
   BOOST_TEST(value.kind == STC_VALUE_OBJECT);
 }
@@ -131,8 +121,7 @@ BOOST_AUTO_TEST_CASE(an_integer_that_int64_does_not_hold_is_an_error_with_its_ke
   const ErrorText error = get(node, "seed", &value);
   BOOST_TEST(error.code == STC_ERROR_INVALID_CONFIG);
   BOOST_TEST(error.key == "seed");
-  BOOST_TEST(error.message ==
-             "got 18446744073709551615, the largest integer is 9223372036854775807");
+  BOOST_TEST(error.message == "got 18446744073709551615, the largest integer is 9223372036854775807");
 }
 
 BOOST_AUTO_TEST_CASE(entries_come_in_their_order) {
@@ -149,8 +138,7 @@ BOOST_AUTO_TEST_CASE(entries_come_in_their_order) {
   BOOST_TEST(take_error(host.config_at(host.ctx, config, 2, &key, &value)).message ==
              "config_at: index 2, the node has 2 entries");
   const Value list = {"first", "second"};
-  BOOST_TEST(
-      take_error(host.config_at(host.ctx, services.config_node(list), 1, &key, &value)).code == 0);
+  BOOST_TEST(take_error(host.config_at(host.ctx, services.config_node(list), 1, &key, &value)).code == 0);
   BOOST_TEST(key == nullptr);
   BOOST_TEST(text_of(value) == "second");
 }
@@ -163,8 +151,7 @@ BOOST_AUTO_TEST_CASE(absent_keys_and_wrong_nodes_are_told_apart) {
   BOOST_TEST(get(number, "b", &value).code == STC_ERROR_INVALID_ARGUMENT);
   BOOST_TEST(host.config_size(host.ctx, services.config_node(number)) == 0U);
   BOOST_TEST(host.config_size(host.ctx, nullptr) == 0U);
-  BOOST_TEST(take_error(host.config_get(host.ctx, nullptr, "b", &value)).code ==
-             STC_ERROR_INVALID_ARGUMENT);
+  BOOST_TEST(take_error(host.config_get(host.ctx, nullptr, "b", &value)).code == STC_ERROR_INVALID_ARGUMENT);
   BOOST_TEST(get(node, nullptr, &value).code == STC_ERROR_INVALID_ARGUMENT);
 }
 
@@ -182,9 +169,7 @@ BOOST_AUTO_TEST_CASE(log_lines_name_the_plugin_and_obey_the_level) {
 }
 
 BOOST_AUTO_TEST_CASE(a_throwing_receiver_does_not_throw_into_the_plugin) {
-  context.log = [](int, const std::string&, const std::string&) {
-    throw std::runtime_error("log is full");
-  };
+  context.log = [](int, const std::string&, const std::string&) { throw std::runtime_error("log is full"); };
   context.event = [](const std::string&, const stc_field*, uint64_t) { throw 1; };
   host.log(host.ctx, STC_LOG_ERROR, "lost");
   host.event(host.ctx, "lost", nullptr, 0);
@@ -250,8 +235,8 @@ BOOST_AUTO_TEST_CASE(without_a_run_the_answers_are_neutral) {
   const Value none = Value::object();
   const void* table = nullptr;
   void* instance = nullptr;
-  const ErrorText error = take_error(entry.create_inner(
-      entry.ctx, STC_KIND_SINK, "csv", services.config_node(none), &table, &instance, nullptr));
+  const ErrorText error = take_error(
+      entry.create_inner(entry.ctx, STC_KIND_SINK, "csv", services.config_node(none), &table, &instance, nullptr));
   BOOST_TEST(error.code == STC_ERROR_UNSUPPORTED);
 }
 
@@ -285,26 +270,19 @@ BOOST_AUTO_TEST_CASE(memory_is_aligned_and_refused_in_words) {
     host.free(host.ctx, memory);
   }
   void* memory = nullptr;
-  BOOST_TEST(take_error(host.alloc(host.ctx, 100, 3, 0, &memory)).code ==
-             STC_ERROR_INVALID_ARGUMENT);
-  BOOST_TEST(take_error(host.alloc(host.ctx, 100, 0, 0, &memory)).code ==
-             STC_ERROR_INVALID_ARGUMENT);
-  BOOST_TEST(take_error(host.alloc(host.ctx, UINT64_MAX, 64, 0, &memory)).code ==
-             STC_ERROR_OUT_OF_MEMORY);
-  BOOST_TEST(take_error(host.alloc(host.ctx, UINT64_MAX / 2, 64, 0, &memory)).code ==
-             STC_ERROR_OUT_OF_MEMORY);
+  BOOST_TEST(take_error(host.alloc(host.ctx, 100, 3, 0, &memory)).code == STC_ERROR_INVALID_ARGUMENT);
+  BOOST_TEST(take_error(host.alloc(host.ctx, 100, 0, 0, &memory)).code == STC_ERROR_INVALID_ARGUMENT);
+  BOOST_TEST(take_error(host.alloc(host.ctx, UINT64_MAX, 64, 0, &memory)).code == STC_ERROR_OUT_OF_MEMORY);
+  BOOST_TEST(take_error(host.alloc(host.ctx, UINT64_MAX / 2, 64, 0, &memory)).code == STC_ERROR_OUT_OF_MEMORY);
   host.free(host.ctx, nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(parallel_for_covers_the_range_once) {
   std::vector<int> seen(1000, 0);
   host.parallel_for(
-      host.ctx,
-      1000,
-      10,
+      host.ctx, 1000, 10,
       [](void* arg, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          ++(*static_cast<std::vector<int>*>(arg))[static_cast<size_t>(i)];
+        for (int64_t i = begin; i < end; ++i) ++(*static_cast<std::vector<int>*>(arg))[static_cast<size_t>(i)];
       },
       &seen);
   BOOST_TEST((seen == std::vector<int>(1000, 1)));

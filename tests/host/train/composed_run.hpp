@@ -20,8 +20,7 @@ namespace stc::test {
 
 /// A folder for the run file and what the run writes; removed at the end.
 struct RunFolder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("stc-composed-" + std::to_string(::getpid()));
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("stc-composed-" + std::to_string(::getpid()));
   RunFolder() { std::filesystem::create_directories(path); }
   ~RunFolder() { std::filesystem::remove_all(path); }
   RunFolder(const RunFolder&) = delete;

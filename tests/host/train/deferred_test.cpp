@@ -24,7 +24,8 @@ const char* const kTransformer =
     "logging: {every_steps: 1000}\n";
 
 std::string probe(const std::string& policy) {
-  return "run: {device: cpu, max_steps: 5, nan_policy: " + policy + "}\n"
+  return "run: {device: cpu, max_steps: 5, nan_policy: " + policy +
+         "}\n"
          "model: {name: probe_nan, vocab_size: 64, max_seq_len: 16, at: [2, 5, 6]}\n"
          "data: {num_tokens: 64, micro_batch_size: 1, target_batch_size: 1}\n"
          "optimizer: {name: probe_sgd, lr: 0.1, weight_decay: 0.0}\n"
@@ -146,7 +147,8 @@ BOOST_AUTO_TEST_CASE(stop_with_the_weights_of_the_last_finite_step) {
   BOOST_CHECK_EQUAL(direct.counters.step, 2u);
   check_equal(direct, deferred);
   BOOST_CHECK_EQUAL(direct.error, deferred.error);
-  BOOST_CHECK_MESSAGE(direct.error.rfind("loss: not finite at step 3, batch synthetic, samples 3..3", 0) == 0, direct.error);
+  BOOST_CHECK_MESSAGE(direct.error.rfind("loss: not finite at step 3, batch synthetic, samples 3..3", 0) == 0,
+                      direct.error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -32,13 +32,11 @@ struct Weights {
 
 std::vector<at::Tensor> uneven() {
   seed_generators(5);
-  return {
-      at::randn({7}), at::randn({0}), at::randn({300, 333}), at::randn({}), at::randn({2, 3, 5})};
+  return {at::randn({7}), at::randn({0}), at::randn({300, 333}), at::randn({}), at::randn({2, 3, 5})};
 }
 
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
-  return a.nbytes() == b.nbytes() &&
-         std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
+  return a.nbytes() == b.nbytes() && std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
 }
 
 std::vector<at::Tensor> averages(const Ema& ema) {
@@ -56,8 +54,7 @@ LoadedCheckpoint checkpoint_of(std::vector<HostTensor> ema) {
 
 /// Runs a loop in chunks of 1,000, last first: what threads may do.
 void in_chunks(void*, int64_t n, int64_t, void (*fn)(void*, int64_t, int64_t), void* arg) {
-  for (int64_t begin = (n - 1) / 1000 * 1000; begin >= 0; begin -= 1000)
-    fn(arg, begin, std::min(n, begin + 1000));
+  for (int64_t begin = (n - 1) / 1000 * 1000; begin >= 0; begin -= 1000) fn(arg, begin, std::min(n, begin + 1000));
 }
 
 BOOST_AUTO_TEST_SUITE(ema)
@@ -109,8 +106,7 @@ BOOST_AUTO_TEST_CASE(threads_do_not_change_a_bit) {
     for (const at::Tensor& tensor : weights.tensors) results.back().push_back(tensor);
     torch_slots().parallel_for = before;
   }
-  for (size_t i = 0; i < results[0].size(); ++i)
-    BOOST_TEST(same_bits(results[0][i], results[1][i]), i);
+  for (size_t i = 0; i < results[0].size(); ++i) BOOST_TEST(same_bits(results[0][i], results[1][i]), i);
 }
 
 BOOST_AUTO_TEST_CASE(swaps_there_and_back_to_the_bit) {
@@ -170,13 +166,12 @@ BOOST_AUTO_TEST_CASE(a_stored_one_that_does_not_fit_is_refused_by_name) {
   std::vector<HostTensor> stored = ema.copy();
   stored[0].name = "other";
   stored[1].shape = {1, 1};
-  BOOST_CHECK_EXCEPTION(
-      ema.load(checkpoint_of(stored)), CheckpointError, [](const CheckpointError& error) {
-        return std::string(error.what()) ==
-               "c/step/ema.safetensors: does not fit the model:\n    w0: missing in the "
-               "checkpoint\n    w1: checkpoint has "
-               "shape (1,1), the model has (1)\n    other: not a tensor of the model";
-      });
+  BOOST_CHECK_EXCEPTION(ema.load(checkpoint_of(stored)), CheckpointError, [](const CheckpointError& error) {
+    return std::string(error.what()) ==
+           "c/step/ema.safetensors: does not fit the model:\n    w0: missing in the "
+           "checkpoint\n    w1: checkpoint has "
+           "shape (1,1), the model has (1)\n    other: not a tensor of the model";
+  });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -67,11 +67,23 @@ Registry& registry() {
   return registry;
 }
 
-const std::vector<std::string> kBase = {
-    "run.device=cpu",         "run.seed=5",        "model.name=half_probe",    "model.vocab_size=64",
-    "model.max_seq_len=8",    "run.fast_path=off", "data.synthetic=true",      "data.num_tokens=1000",
-    "data.block_size=8",      "data.micro_batch_size=2", "data.target_batch_size=2", "optimizer.lr=0.01",  "optimizer.weight_decay=0.5",
-    "scheduler.name=constant", "scheduler.warmup_steps=4", "logging.level=ERROR", "checkpoint.enabled=false"};
+const std::vector<std::string> kBase = {"run.device=cpu",
+                                        "run.seed=5",
+                                        "model.name=half_probe",
+                                        "model.vocab_size=64",
+                                        "model.max_seq_len=8",
+                                        "run.fast_path=off",
+                                        "data.synthetic=true",
+                                        "data.num_tokens=1000",
+                                        "data.block_size=8",
+                                        "data.micro_batch_size=2",
+                                        "data.target_batch_size=2",
+                                        "optimizer.lr=0.01",
+                                        "optimizer.weight_decay=0.5",
+                                        "scheduler.name=constant",
+                                        "scheduler.warmup_steps=4",
+                                        "logging.level=ERROR",
+                                        "checkpoint.enabled=false"};
 
 std::unique_ptr<Run> compose_run(const std::vector<std::string>& sets, const fs::path& folder) {
   install_torch_services();
@@ -211,8 +223,8 @@ BOOST_AUTO_TEST_CASE(skips_that_are_not_in_a_row_never_end_the_run) {
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_continues_the_scale) {
-  const std::vector<std::string> sets = {"model.by_token=true", "precision.growth_interval=4", "checkpoint.enabled=true",
-                                         "checkpoint.every_steps=100"};
+  const std::vector<std::string> sets = {"model.by_token=true", "precision.growth_interval=4",
+                                         "checkpoint.enabled=true", "checkpoint.every_steps=100"};
   auto run = [&](int count, const std::string& name, bool resume) {
     std::vector<std::string> all = sets;
     all.push_back(steps(count));
@@ -244,10 +256,9 @@ BOOST_AUTO_TEST_CASE(a_model_says_which_types_it_computes_itself) {
   const fs::path folder = fs::current_path() / "loss_scale" / "own_kernels";
   const std::unique_ptr<Run> probe = compose_run({}, folder);
   BOOST_CHECK(!probe->model->has_own_kernels(STC_DEVICE_CPU, STC_DTYPE_BFLOAT16));
-  const std::unique_ptr<Run> reference =
-      compose_run({"model.name=reference_transformer", "model.d_model=16", "model.n_layer=1", "model.n_head=2",
-                   "precision.mode=bf16"},
-                  folder);
+  const std::unique_ptr<Run> reference = compose_run({"model.name=reference_transformer", "model.d_model=16",
+                                                      "model.n_layer=1", "model.n_head=2", "precision.mode=bf16"},
+                                                     folder);
   BOOST_CHECK(reference->model->has_own_kernels(STC_DEVICE_CPU, STC_DTYPE_BFLOAT16));
   BOOST_CHECK(!reference->model->has_own_kernels(STC_DEVICE_CPU, STC_DTYPE_FLOAT16));
   BOOST_CHECK(!reference->model->has_own_kernels(STC_DEVICE_CUDA, STC_DTYPE_BFLOAT16));

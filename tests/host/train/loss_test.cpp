@@ -87,20 +87,17 @@ BOOST_AUTO_TEST_CASE(is_a_differentiable_zero_when_everything_is_ignored) {
 BOOST_AUTO_TEST_CASE(refuses_labels_that_no_class_has) {
   for (const int64_t wrong : {int64_t{-4}, int64_t{-1}, V, int64_t{1} << 31}) {
     BOOST_TEST_CONTEXT("label=" << wrong) {
-      BOOST_CHECK_EXCEPTION(causal_loss(make_logits(), make_labels({0, 1, wrong, 0, 0, 0}, T)), DataError,
-                            [&](const DataError& error) {
-                              return mentions(error, std::to_string(wrong).c_str()) &&
-                                     mentions(error, "expected 0..4 or -100");
-                            });
+      BOOST_CHECK_EXCEPTION(
+          causal_loss(make_logits(), make_labels({0, 1, wrong, 0, 0, 0}, T)), DataError, [&](const DataError& error) {
+            return mentions(error, std::to_string(wrong).c_str()) && mentions(error, "expected 0..4 or -100");
+          });
     }
   }
 }
 
 BOOST_AUTO_TEST_CASE(names_both_shapes_when_labels_do_not_fit) {
   BOOST_CHECK_EXCEPTION(causal_loss(make_logits(), at::full({B, T + 1}, 0, at::kLong)), ShapeError,
-                        [](const ShapeError& error) {
-                          return mentions(error, "(2,4)") && mentions(error, "(2,3,5)");
-                        });
+                        [](const ShapeError& error) { return mentions(error, "(2,4)") && mentions(error, "(2,3,5)"); });
 }
 
 BOOST_AUTO_TEST_CASE(takes_the_mean_of_a_loss_that_is_not_a_scalar) {

@@ -62,8 +62,9 @@ BOOST_AUTO_TEST_CASE(disabled_looks_at_nothing) {
 BOOST_AUTO_TEST_CASE(reports_each_kind_once_with_the_next_multiple) {
   Settings all = settings("auto", false);
   all.shapes.check_vocab = true;
-  const ShapeReport report = validate_shapes(
-      all, "cuda", "bf16", {{"a.in_features", 12}, {"a.in_features", 12}, {"a.out_features", 16}, {"b.in_features", 9}});
+  const ShapeReport report =
+      validate_shapes(all, "cuda", "bf16",
+                      {{"a.in_features", 12}, {"a.in_features", 12}, {"a.out_features", 16}, {"b.in_features", 9}});
   std::vector<std::string> found;
   for (const ShapeWarning& w : report.warnings) {
     found.push_back(w.code + " " + w.field + " " + std::to_string(w.value) + " -> " +

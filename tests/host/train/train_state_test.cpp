@@ -123,9 +123,7 @@ BOOST_AUTO_TEST_CASE(continues_the_same_stream) {
   BOOST_CHECK(at::rand({100}).equal(next));
 }
 
-BOOST_AUTO_TEST_CASE(refuses_a_state_of_another_size) {
-  BOOST_CHECK_THROW(restore_rng_state("00ff"), CheckpointError);
-}
+BOOST_AUTO_TEST_CASE(refuses_a_state_of_another_size) { BOOST_CHECK_THROW(restore_rng_state("00ff"), CheckpointError); }
 
 BOOST_AUTO_TEST_SUITE_END()
 

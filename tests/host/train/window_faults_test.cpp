@@ -1,6 +1,6 @@
-// Kinds of faults in the arithmetic of a window that other trainers had without a sign: gradients that depend on the number
-// of micro-batches, sums that stall, batches in which nothing counts, decay and rates where none belong. The probes make
-// every right number known exactly.
+// Kinds of faults in the arithmetic of a window that other trainers had without a sign: gradients that depend on the
+// number of micro-batches, sums that stall, batches in which nothing counts, decay and rates where none belong. The
+// probes make every right number known exactly.
 #include <cmath>
 #include <map>
 #include <string>
@@ -54,8 +54,12 @@ Outcome train(const std::string& yaml, const std::vector<std::string>& sets = {}
 std::string linear(const std::string& labels, const std::string& data, double decay = 0.0) {
   return "run: {device: cpu, max_steps: 1, threads: 1}\n"
          "model: {name: probe_lin, vocab_size: 256, max_seq_len: 16}\n"
-         "data: {name: probe_labels, labels: " + labels + ", " + data + "}\n"
-         "optimizer: {name: probe_sgd, lr: 1.0, grad_clip: 1.0e9, weight_decay: " + std::to_string(decay) + "}\n"
+         "data: {name: probe_labels, labels: " +
+         labels + ", " + data +
+         "}\n"
+         "optimizer: {name: probe_sgd, lr: 1.0, grad_clip: 1.0e9, weight_decay: " +
+         std::to_string(decay) +
+         "}\n"
          "scheduler: {name: constant, warmup_steps: 0}\n"
          "checkpoint: {enabled: false}\n"
          "logging: {every_steps: 1}\n";
@@ -101,8 +105,8 @@ BOOST_AUTO_TEST_CASE(a_micro_batch_in_which_no_label_counts_weighs_nothing) {
   BOOST_CHECK_EQUAL(w(out.after), 1.0 - 5.0);
 }
 
-BOOST_DATA_TEST_CASE(a_label_that_no_class_has_is_an_error_that_names_it,
-                     data::make({"-4", "-1", "256", "2147483648"}), label) {
+BOOST_DATA_TEST_CASE(a_label_that_no_class_has_is_an_error_that_names_it, data::make({"-4", "-1", "256", "2147483648"}),
+                     label) {
   const std::vector<std::string> sets = {"data.name=probe_labels", "data.labels=[7, " + std::string(label) + "]"};
   try {
     train(kTransformer, sets);
@@ -145,11 +149,7 @@ BOOST_AUTO_TEST_CASE(the_schedule_moves_by_optimizer_steps) {
 }
 
 const std::vector<std::string> kMuonWays[] = {
-    {},
-    {"optimizer.grad_clip=0.01"},
-    {"data.micro_batch_size=32"},
-    {"model.n_kv_head=1"},
-    {"precision.mode=bf16"},
+    {}, {"optimizer.grad_clip=0.01"}, {"data.micro_batch_size=32"}, {"model.n_kv_head=1"}, {"precision.mode=bf16"},
 };
 
 /// An update that plain momentum made would have singular values far apart.
@@ -157,8 +157,7 @@ BOOST_AUTO_TEST_CASE(muon_orthogonalises_through_the_whole_program) {
   for (const std::vector<std::string>& way : kMuonWays) {
     const Outcome out = train(kTransformer, way);
     const std::string name = "transformer.h.0.attn.q_proj.weight";
-    const at::Tensor update =
-        (out.before.at(name) * (1 - 0.01 * 0.1) - out.after.at(name)).to(at::kDouble) / 0.01;
+    const at::Tensor update = (out.before.at(name) * (1 - 0.01 * 0.1) - out.after.at(name)).to(at::kDouble) / 0.01;
     const at::Tensor values = at::linalg_svdvals(update);
     BOOST_TEST_INFO((way.empty() ? "plain" : way[0]));
     BOOST_CHECK_GT(values[0].item<double>(), 0.5);
@@ -168,9 +167,9 @@ BOOST_AUTO_TEST_CASE(muon_orthogonalises_through_the_whole_program) {
 }
 
 BOOST_AUTO_TEST_CASE(no_decay_keeps_the_gains_of_norms) {
-  const Outcome out = train(kTransformer, {"optimizer.name=adamw", "optimizer.no_decay=true", "run.max_steps=4",
-                                           "optimizer.lr=0.0001", "optimizer.weight_decay=0.5",
-                                           "data.name=probe_labels", "data.labels=[-100]"});
+  const Outcome out =
+      train(kTransformer, {"optimizer.name=adamw", "optimizer.no_decay=true", "run.max_steps=4", "optimizer.lr=0.0001",
+                           "optimizer.weight_decay=0.5", "data.name=probe_labels", "data.labels=[-100]"});
   for (const auto& [name, value] : out.after) {
     const at::Tensor& before = out.before.at(name);
     if (value.dim() == 1) {
@@ -183,9 +182,9 @@ BOOST_AUTO_TEST_CASE(no_decay_keeps_the_gains_of_norms) {
 }
 
 BOOST_DATA_TEST_CASE(checkpointing_with_dropout_changes_no_bit_of_a_run, data::make({"fp32", "bf16"}), precision) {
-  const std::vector<std::string> sets = {"model.dropout=0.1", "run.max_steps=8", "data.micro_batch_size=2",
-                                         "data.target_batch_size=4", "optimizer.name=adamw",
-                                         "precision.mode=" + std::string(precision)};
+  const std::vector<std::string> sets = {"model.dropout=0.1",       "run.max_steps=8",
+                                         "data.micro_batch_size=2", "data.target_batch_size=4",
+                                         "optimizer.name=adamw",    "precision.mode=" + std::string(precision)};
   std::vector<std::string> again = sets;
   again.push_back("gradient_checkpointing=true");
   const Outcome kept = train(kTransformer, sets), recomputed = train(kTransformer, again);

@@ -34,7 +34,9 @@ const Case kCases[] = {
 std::string yaml(const std::string& data) {
   return "run: {device: cpu, max_steps: 4, threads: 1}\n"
          "model: {vocab_size: 256, max_seq_len: 16}\n"
-         "data: {" + data + ", target_batch_size: 6, drop_last: false}\n"
+         "data: {" +
+         data +
+         ", target_batch_size: 6, drop_last: false}\n"
          "optimizer: {name: probe_sgd, lr: 0.1, weight_decay: 0.0, grad_clip: 1000.0}\n"
          "scheduler: {name: constant, warmup_steps: 0}\n"
          "checkpoint: {enabled: false}\n";

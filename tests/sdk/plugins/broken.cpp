@@ -86,14 +86,10 @@ using Nearby = With<NearbyStream>;
 using Forgiving = With<ForgivingStream>;
 using Neighbours = With<NeighbourStream>;
 struct AllInEachShard : Documents {
-  Stream open(std::string_view split, uint32_t, uint32_t) const {
-    return Documents::open(split, 0, 1);
-  }
+  Stream open(std::string_view split, uint32_t, uint32_t) const { return Documents::open(split, 0, 1); }
 };
 struct AnySplit : Documents {
-  Stream open(std::string_view, uint32_t shard, uint32_t num_shards) const {
-    return {shard, num_shards, shard};
-  }
+  Stream open(std::string_view, uint32_t shard, uint32_t num_shards) const { return {shard, num_shards, shard}; }
 };
 struct Restless : Documents {
   std::string fingerprint() const {
@@ -109,9 +105,7 @@ struct Zero : Scaler {
   double scale() const { return 0; }
 };
 struct NotFloating : Scaler {
-  PrecisionPlan resolve(const DeviceInfo&, std::string_view) const {
-    return {STC_DTYPE_INT8, true, true, ""};
-  }
+  PrecisionPlan resolve(const DeviceInfo&, std::string_view) const { return {STC_DTYPE_INT8, true, true, ""}; }
 };
 
 struct NoConflict : Memory {
@@ -176,25 +170,8 @@ STC_DEFINE_PRECISION(broken::NotFloating, "not_floating", "1", "computes in int8
 STC_DEFINE_SYNC(broken::NoConflict, "no_conflict", "1", "overwrites");
 STC_DEFINE_SYNC(broken::Partial, "partial", "1", "commits one by one");
 STC_DEFINE_SYNC(broken::OnlyNewest, "only_newest", "1", "ignores versions");
-STC_PLUGIN_LIBRARY(plain,
-                   broken::Forgets,
-                   broken::Throws,
-                   broken::Lossy,
-                   broken::CutsAnywhere,
-                   broken::OutOfRange,
-                   broken::Overruns,
-                   broken::TakesAnyId,
-                   broken::Undocumented,
-                   broken::Skipping,
-                   broken::Nearby,
-                   broken::Forgiving,
-                   broken::Neighbours,
-                   broken::AllInEachShard,
-                   broken::AnySplit,
-                   broken::Restless,
-                   broken::Amnesic,
-                   broken::Zero,
-                   broken::NotFloating,
-                   broken::NoConflict,
-                   broken::Partial,
+STC_PLUGIN_LIBRARY(plain, broken::Forgets, broken::Throws, broken::Lossy, broken::CutsAnywhere, broken::OutOfRange,
+                   broken::Overruns, broken::TakesAnyId, broken::Undocumented, broken::Skipping, broken::Nearby,
+                   broken::Forgiving, broken::Neighbours, broken::AllInEachShard, broken::AnySplit, broken::Restless,
+                   broken::Amnesic, broken::Zero, broken::NotFloating, broken::NoConflict, broken::Partial,
                    broken::OnlyNewest);

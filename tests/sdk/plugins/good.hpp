@@ -61,17 +61,14 @@ struct Bytes {
   int32_t special_token(std::string_view) const { return -1; }
   uint64_t encode(std::string_view text, std::span<int32_t> ids) const {
     if (text.size() <= ids.size()) {
-      std::transform(text.begin(), text.end(), ids.begin(), [](char c) {
-        return static_cast<unsigned char>(c);
-      });
+      std::transform(text.begin(), text.end(), ids.begin(), [](char c) { return static_cast<unsigned char>(c); });
     }
     return text.size();
   }
   uint64_t decode(std::span<const int32_t> ids, std::span<char> text) const {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] < 0 || ids[i] > 255) {
-        throw Fault(STC_ERROR_INVALID_ARGUMENT,
-                    "id " + std::to_string(ids[i]) + " is outside of 0 to 255");
+        throw Fault(STC_ERROR_INVALID_ARGUMENT, "id " + std::to_string(ids[i]) + " is outside of 0 to 255");
       }
       if (ids.size() <= text.size()) {
         text[i] = static_cast<char>(ids[i]);
@@ -100,8 +97,7 @@ struct Pairs {
   void decode(std::span<const int32_t> ids, std::string& text) const {
     for (int32_t id : ids) {
       if (id < 0 || id > 256) {
-        throw Fault(STC_ERROR_INVALID_ARGUMENT,
-                    "id " + std::to_string(id) + " is outside of 0 to 256");
+        throw Fault(STC_ERROR_INVALID_ARGUMENT, "id " + std::to_string(id) + " is outside of 0 to 256");
       }
       text += id == 256 ? std::string("ab") : std::string(1, static_cast<char>(id));
     }
@@ -120,8 +116,7 @@ struct Documents {
     void get(std::span<const int64_t> rows, Rows& out) const {
       for (int64_t row : rows) {
         if (row < 0 || row >= kRows) {
-          throw Fault(STC_ERROR_INVALID_ARGUMENT,
-                      "row " + std::to_string(row) + " of " + std::to_string(kRows));
+          throw Fault(STC_ERROR_INVALID_ARGUMENT, "row " + std::to_string(row) + " of " + std::to_string(kRows));
         }
         out.put(0, text(row));
         out.put(1, std::vector<int64_t>{row, -row});
@@ -156,9 +151,7 @@ struct Documents {
 
 /// A dynamic loss scale.
 struct Scaler {
-  PrecisionPlan resolve(const DeviceInfo&, std::string_view) const {
-    return {STC_DTYPE_FLOAT16, true, true, "half"};
-  }
+  PrecisionPlan resolve(const DeviceInfo&, std::string_view) const { return {STC_DTYPE_FLOAT16, true, true, "half"}; }
   double scale() const { return scale_; }
   void update(bool found_inf) {
     good_ = found_inf ? 0 : good_ + 1;
@@ -199,9 +192,7 @@ struct Memory {
   }
   explicit Memory(const Params& params) : place_(place(params.place)) {}
 
-  SyncIdentity identity() const {
-    return {STC_SYNC_CAN_READ | STC_SYNC_CAN_WRITE, "somebody", "memory"};
-  }
+  SyncIdentity identity() const { return {STC_SYNC_CAN_READ | STC_SYNC_CAN_WRITE, "somebody", "memory"}; }
   void ensure(bool create, bool) {
     const std::lock_guard lock(place_.mutex);
     if (!place_.exists && !create) {
@@ -213,9 +204,7 @@ struct Memory {
     const std::lock_guard lock(place_.mutex);
     return std::to_string(place_.versions.size() - 1);
   }
-  void list(std::string_view prefix,
-            std::optional<std::string_view> version,
-            const SyncListing& out) {
+  void list(std::string_view prefix, std::optional<std::string_view> version, const SyncListing& out) {
     for (const auto& [path, data] : tree(version)) {
       if (path.starts_with(prefix)) {
         out.add(path.c_str(), data.size());
@@ -232,8 +221,7 @@ struct Memory {
   }
   std::string commit(const SyncCommit& commit) {
     const std::lock_guard lock(place_.mutex);
-    if (commit.expected_version &&
-        *commit.expected_version != std::to_string(place_.versions.size() - 1)) {
+    if (commit.expected_version && *commit.expected_version != std::to_string(place_.versions.size() - 1)) {
       throw Fault(STC_ERROR_CONFLICT, "another commit came first");
     }
     Tree files = place_.versions.back();

@@ -50,8 +50,7 @@ struct Momentum {
       if (!velocity[i].defined()) {
         velocity[i] = at::zeros_like(parameter);
       }
-      velocity[i].mul_(0.9).add_(gradient,
-                                 kFault == OptimizerFault::kFactor ? 1.0 : info.grad_factor);
+      velocity[i].mul_(0.9).add_(gradient, kFault == OptimizerFault::kFactor ? 1.0 : info.grad_factor);
       const double rate = info.lr * groups[parameters[i].group].lr_scale;
       parameter.add_(velocity[i], kFault == OptimizerFault::kSign ? rate : -rate);
     }
@@ -102,8 +101,7 @@ struct Linear {
     const at::NoGradGuard no_grad;
     const uint64_t used = kFault == ModelFault::kSeed ? 1 : seed;
     for (int64_t i = 0; i < 6; ++i) {
-      weight.data_ptr<float>()[i] =
-          static_cast<float>(used % 13) / 13.0F - 0.1F * static_cast<float>(i);
+      weight.data_ptr<float>()[i] = static_cast<float>(used % 13) / 13.0F - 0.1F * static_cast<float>(i);
     }
     bias.fill_(0.25);
     weight.requires_grad_();
@@ -114,8 +112,7 @@ struct Linear {
     }
   }
   std::vector<exact::Parameter> parameters() {
-    std::vector<exact::Parameter> list{{"weight", weight, STC_ROLE_LINEAR, {}},
-                                       {"bias", bias, STC_ROLE_BIAS, {}}};
+    std::vector<exact::Parameter> list{{"weight", weight, STC_ROLE_LINEAR, {}}, {"bias", bias, STC_ROLE_BIAS, {}}};
     if (kFault == ModelFault::kTwice) {
       list.push_back({"again", weight, STC_ROLE_LINEAR, {}});
     }
@@ -141,10 +138,7 @@ struct Linear {
     outputs.put("loss", loss(*inputs.find("inputs")));
     return outputs;
   }
-  at::Tensor loss_and_grad(const Pass& pass,
-                           const exact::Inputs& inputs,
-                           exact::Outputs&,
-                           const GradientReady&) {
+  at::Tensor loss_and_grad(const Pass& pass, const exact::Inputs& inputs, exact::Outputs&, const GradientReady&) {
     const at::NoGradGuard no_grad;
     const at::Tensor& x = *inputs.find("inputs");
     const at::Tensor y = x.matmul(weight).add(bias);

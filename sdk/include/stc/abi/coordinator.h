@@ -43,11 +43,11 @@ typedef struct stc_coordinator_api {
   /// until destroy.
   stc_error* (*attach)(stc_coordinator* self, const stc_parameter_list* parameters, const stc_tensor_list* buffers,
                        const stc_sync_api* sync_api, stc_sync* sync, const stc_node_info* node);
-  stc_error* (*start)(stc_coordinator* self, uint64_t step, uint32_t* actions);                    /* R */
+  stc_error* (*start)(stc_coordinator* self, uint64_t step, uint32_t* actions);                        /* R */
   stc_error* (*after_step)(stc_coordinator* self, const stc_after_step_info* info, uint32_t* actions); /* R */
-  stc_error* (*before_checkpoint)(stc_coordinator* self, uint64_t step);                           /* R */
-  stc_error* (*state_save)(stc_coordinator* self, const stc_state_writer* writer);                 /* R */
-  stc_error* (*state_load)(stc_coordinator* self, const stc_state_reader* reader);                 /* R */
+  stc_error* (*before_checkpoint)(stc_coordinator* self, uint64_t step);                               /* R */
+  stc_error* (*state_save)(stc_coordinator* self, const stc_state_writer* writer);                     /* R */
+  stc_error* (*state_load)(stc_coordinator* self, const stc_state_reader* reader);                     /* R */
   /// R. Finishes or abandons what is under way within deadline_s.
   stc_error* (*stop)(stc_coordinator* self, double deadline_s);
 } stc_coordinator_api;

@@ -74,12 +74,12 @@ typedef struct stc_error stc_error;
 /* ---- values --------------------------------------------------------------------------------- */
 
 #define STC_VALUE_NULL 0
-#define STC_VALUE_BOOL 1    /* payload[0]: 0 or 1 */
-#define STC_VALUE_INT 2     /* payload[0]: int64 bits */
-#define STC_VALUE_FLOAT 3   /* payload[0]: bits of an IEEE double */
-#define STC_VALUE_STRING 4  /* payload[0]: const char* (UTF-8, also NUL-terminated), payload[1]: bytes */
-#define STC_VALUE_LIST 5    /* payload[0]: const stc_config* */
-#define STC_VALUE_OBJECT 6  /* payload[0]: const stc_config* */
+#define STC_VALUE_BOOL 1   /* payload[0]: 0 or 1 */
+#define STC_VALUE_INT 2    /* payload[0]: int64 bits */
+#define STC_VALUE_FLOAT 3  /* payload[0]: bits of an IEEE double */
+#define STC_VALUE_STRING 4 /* payload[0]: const char* (UTF-8, also NUL-terminated), payload[1]: bytes */
+#define STC_VALUE_LIST 5   /* payload[0]: const stc_config* */
+#define STC_VALUE_OBJECT 6 /* payload[0]: const stc_config* */
 
 /// Frozen for all of major 1: 24 bytes. Borrowed: pointers live as long as their source.
 typedef struct stc_value {
@@ -133,13 +133,13 @@ typedef struct stc_tensor_list {
 #define STC_PARAM_OBJECT 9
 #define STC_PARAM_STRING_LIST 10
 
-#define STC_PARAM_REQUIRED 1u       /* no default: the user must give it */
-#define STC_PARAM_NULLABLE 2u       /* null is a value (and the default when default_text is null) */
-#define STC_PARAM_MIN_EXCLUSIVE 4u  /* value > min rather than >= */
-#define STC_PARAM_MAX_EXCLUSIVE 8u  /* value < max rather than <= */
+#define STC_PARAM_REQUIRED 1u      /* no default: the user must give it */
+#define STC_PARAM_NULLABLE 2u      /* null is a value (and the default when default_text is null) */
+#define STC_PARAM_MIN_EXCLUSIVE 4u /* value > min rather than >= */
+#define STC_PARAM_MAX_EXCLUSIVE 8u /* value < max rather than <= */
 #define STC_PARAM_HAS_MIN 16u
 #define STC_PARAM_HAS_MAX 32u
-#define STC_PARAM_SECRET 64u        /* redacted wherever a config is shown; refused by --set */
+#define STC_PARAM_SECRET 64u /* redacted wherever a config is shown; refused by --set */
 
 /// One key that a plugin reads from the section that selects it. The host checks the user's file
 /// against it before create, fills the default, and prints it in describe, explain and the docs.
@@ -149,8 +149,8 @@ typedef struct stc_param {
   const char* name;
   int32_t type;
   int32_t reserved;
-  const char* default_text;       /* YAML text of the default ("0.9", "[0.9, 0.95]"); null: none */
-  double min;                     /* of the number, or of each element of a list */
+  const char* default_text; /* YAML text of the default ("0.9", "[0.9, 0.95]"); null: none */
+  double min;               /* of the number, or of each element of a list */
   double max;
   const char* const* enum_values; /* null-terminated; STC_PARAM_ENUM only */
   const char* doc;                /* one line */

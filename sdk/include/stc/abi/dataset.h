@@ -20,10 +20,10 @@ typedef struct stc_stream stc_stream;
 typedef struct stc_field_info {
   uint32_t struct_size;
   uint32_t reserved;
-  const char* name;    /* "text", "input_ids", "labels", "attention_mask" or any other */
-  int32_t form;        /* STC_FIELD_* */
+  const char* name; /* "text", "input_ids", "labels", "attention_mask" or any other */
+  int32_t form;     /* STC_FIELD_* */
   int32_t dtype;
-  int32_t ndim;        /* of one row */
+  int32_t ndim; /* of one row */
   int32_t reserved2;
   const int64_t* sizes; /* ndim entries, -1 where ragged */
 } stc_field_info;
@@ -31,9 +31,9 @@ typedef struct stc_field_info {
 typedef struct stc_split_info {
   uint32_t struct_size;
   uint32_t reserved;
-  const char* name;     /* "train", "validation" */
-  int64_t num_rows;     /* -1: unknown (a stream) */
-  uint64_t num_bytes;   /* of the source; 0: unknown */
+  const char* name;   /* "train", "validation" */
+  int64_t num_rows;   /* -1: unknown (a stream) */
+  uint64_t num_bytes; /* of the source; 0: unknown */
 } stc_split_info;
 
 typedef struct stc_dataset_info {
@@ -58,8 +58,8 @@ typedef struct stc_row_buffer {
   uint32_t reserved;
   void* data;
   uint64_t capacity_bytes;
-  uint64_t* offsets;      /* null for fixed shapes */
-  uint64_t needed_bytes;  /* out: set when the first row does not fit; nothing is consumed then */
+  uint64_t* offsets;     /* null for fixed shapes */
+  uint64_t needed_bytes; /* out: set when the first row does not fit; nothing is consumed then */
 } stc_row_buffer;
 
 typedef struct stc_dataset_api {

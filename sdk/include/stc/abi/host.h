@@ -30,13 +30,13 @@ typedef struct stc_field {
 typedef struct stc_device_info {
   uint32_t struct_size;
   uint32_t reserved;
-  int32_t type;           /* STC_DEVICE_* */
-  int32_t index;          /* -1: not numbered */
-  int32_t bf16;           /* 1: hardware bf16 */
-  int32_t fp16;           /* 1: hardware fp16 */
-  int32_t num_threads;    /* of the CPU side */
+  int32_t type;        /* STC_DEVICE_* */
+  int32_t index;       /* -1: not numbered */
+  int32_t bf16;        /* 1: hardware bf16 */
+  int32_t fp16;        /* 1: hardware fp16 */
+  int32_t num_threads; /* of the CPU side */
   int32_t reserved2;
-  uint64_t memory_bytes;  /* of the device; 0: unknown */
+  uint64_t memory_bytes; /* of the device; 0: unknown */
 } stc_device_info;
 
 /// Shape and placement of a tensor; sizes and strides are borrowed until the tensor dies.

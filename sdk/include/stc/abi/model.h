@@ -38,8 +38,9 @@ typedef struct stc_parameter_list {
 } stc_parameter_list;
 
 #define STC_PASS_TRAINING 1u
-#define STC_PASS_ACCUMULATE 2u /* gradients add to those of earlier micro-batches of the window; without it they
-                                  replace what the model's own buffers hold */
+#define STC_PASS_ACCUMULATE                                                            \
+  2u /* gradients add to those of earlier micro-batches of the window; without it they \
+        replace what the model's own buffers hold */
 
 typedef struct stc_pass_info {
   uint32_t struct_size;

@@ -31,9 +31,9 @@ typedef struct stc_group {
 typedef struct stc_step_info {
   uint32_t struct_size;
   uint32_t reserved;
-  double lr;             /* > 0, already scheduled */
-  uint64_t step;         /* updates made before this one, from 0 */
-  double grad_factor;    /* multiplies every gradient first: clipping and unscaling folded in */
+  double lr;                /* > 0, already scheduled */
+  uint64_t step;            /* updates made before this one, from 0 */
+  double grad_factor;       /* multiplies every gradient first: clipping and unscaling folded in */
   stc_tensor grad_factor_t; /* 0-d fp32 on the device, or null; when given it replaces grad_factor */
   stc_tensor found_inf;     /* 0-d fp32 on the device, or null; when not 0 nothing may change */
 } stc_step_info;

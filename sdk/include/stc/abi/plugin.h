@@ -18,13 +18,13 @@ typedef struct stc_plugin {
   uint32_t reserved;
   int32_t kind;
   uint32_t thread_flags;
-  const char* name;    /* the word in the configuration: [a-z][a-z0-9_]*, at most 47 bytes */
+  const char* name; /* the word in the configuration: [a-z][a-z0-9_]*, at most 47 bytes */
   const char* version;
-  const char* doc;     /* one line */
+  const char* doc; /* one line */
   const stc_param* params;
   uint32_t num_params;
   uint32_t param_stride; /* sizeof(stc_param) when the plugin was built */
-  const void* table;   /* stc_<kind>_api of the kind */
+  const void* table;     /* stc_<kind>_api of the kind */
   /// Extensions of the kind, "stc.<kind>.<name>/<rev>" or reverse DNS; null when unknown. Optional.
   const void* (*get_extension)(const char* id);
 } stc_plugin;

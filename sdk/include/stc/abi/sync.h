@@ -17,9 +17,9 @@ typedef struct stc_sync stc_sync;
 
 typedef struct stc_sync_identity {
   uint32_t struct_size;
-  uint32_t rights;     /* STC_SYNC_CAN_* */
-  const char* user;    /* null: unknown */
-  const char* place;   /* for messages; no secret in it */
+  uint32_t rights;   /* STC_SYNC_CAN_* */
+  const char* user;  /* null: unknown */
+  const char* place; /* for messages; no secret in it */
 } stc_sync_identity;
 
 typedef struct stc_sync_entry {
@@ -27,7 +27,7 @@ typedef struct stc_sync_entry {
   uint32_t reserved;
   const char* path;
   uint64_t size;
-  const char* hash;    /* "<algorithm>:<hex>", null: unknown */
+  const char* hash; /* "<algorithm>:<hex>", null: unknown */
 } stc_sync_entry;
 
 #define STC_SYNC_PUT 1
@@ -36,9 +36,9 @@ typedef struct stc_sync_entry {
 
 typedef struct stc_sync_operation {
   uint32_t struct_size;
-  int32_t kind;        /* STC_SYNC_PUT or _DELETE */
-  const char* path;    /* relative, "/"-separated, no ".." */
-  const void* data;    /* PUT: bytes, or null when file names a local file */
+  int32_t kind;     /* STC_SYNC_PUT or _DELETE */
+  const char* path; /* relative, "/"-separated, no ".." */
+  const void* data; /* PUT: bytes, or null when file names a local file */
   uint64_t size;
   const char* file;
 } stc_sync_operation;
@@ -46,7 +46,7 @@ typedef struct stc_sync_operation {
 typedef struct stc_sync_limits {
   uint32_t struct_size;
   uint32_t reserved;
-  uint64_t max_file_bytes;   /* 0: none known */
+  uint64_t max_file_bytes; /* 0: none known */
   uint64_t max_operations;
   double min_poll_interval_s;
 } stc_sync_limits;

@@ -15,54 +15,36 @@ constexpr std::size_t dtype_size(int32_t dtype) {
   switch (dtype) {
     case STC_DTYPE_UINT8:
     case STC_DTYPE_INT8:
-    case STC_DTYPE_BOOL:
-      return 1;
+    case STC_DTYPE_BOOL: return 1;
     case STC_DTYPE_INT16:
     case STC_DTYPE_UINT16:
     case STC_DTYPE_FLOAT16:
-    case STC_DTYPE_BFLOAT16:
-      return 2;
+    case STC_DTYPE_BFLOAT16: return 2;
     case STC_DTYPE_INT32:
     case STC_DTYPE_UINT32:
-    case STC_DTYPE_FLOAT32:
-      return 4;
+    case STC_DTYPE_FLOAT32: return 4;
     case STC_DTYPE_INT64:
-    case STC_DTYPE_FLOAT64:
-      return 8;
-    default:
-      return 0;
+    case STC_DTYPE_FLOAT64: return 8;
+    default: return 0;
   }
 }
 
 /// "float32" and so on; "unknown" for a code that is none.
 constexpr const char* dtype_name(int32_t dtype) {
   switch (dtype) {
-    case STC_DTYPE_UINT8:
-      return "uint8";
-    case STC_DTYPE_INT8:
-      return "int8";
-    case STC_DTYPE_INT16:
-      return "int16";
-    case STC_DTYPE_INT32:
-      return "int32";
-    case STC_DTYPE_INT64:
-      return "int64";
-    case STC_DTYPE_FLOAT16:
-      return "float16";
-    case STC_DTYPE_BFLOAT16:
-      return "bfloat16";
-    case STC_DTYPE_FLOAT32:
-      return "float32";
-    case STC_DTYPE_FLOAT64:
-      return "float64";
-    case STC_DTYPE_BOOL:
-      return "bool";
-    case STC_DTYPE_UINT16:
-      return "uint16";
-    case STC_DTYPE_UINT32:
-      return "uint32";
-    default:
-      return "unknown";
+    case STC_DTYPE_UINT8: return "uint8";
+    case STC_DTYPE_INT8: return "int8";
+    case STC_DTYPE_INT16: return "int16";
+    case STC_DTYPE_INT32: return "int32";
+    case STC_DTYPE_INT64: return "int64";
+    case STC_DTYPE_FLOAT16: return "float16";
+    case STC_DTYPE_BFLOAT16: return "bfloat16";
+    case STC_DTYPE_FLOAT32: return "float32";
+    case STC_DTYPE_FLOAT64: return "float64";
+    case STC_DTYPE_BOOL: return "bool";
+    case STC_DTYPE_UINT16: return "uint16";
+    case STC_DTYPE_UINT32: return "uint32";
+    default: return "unknown";
   }
 }
 
@@ -72,8 +54,7 @@ template <class T>
 constexpr int32_t code_of() {
   if constexpr (std::is_same_v<T, bool>) {
     return STC_DTYPE_BOOL;
-  } else if constexpr (std::is_same_v<T, char> || std::is_same_v<T, std::byte> ||
-                       std::is_same_v<T, uint8_t>) {
+  } else if constexpr (std::is_same_v<T, char> || std::is_same_v<T, std::byte> || std::is_same_v<T, uint8_t>) {
     return STC_DTYPE_UINT8;
   } else if constexpr (std::is_same_v<T, int8_t>) {
     return STC_DTYPE_INT8;

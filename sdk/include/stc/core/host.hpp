@@ -56,9 +56,7 @@ class Host {
   explicit Host(const stc_host& table) : table_(&table) {}
 
   /* log and events */
-  void log(int32_t level, const std::string& message) const {
-    table_->log(table_->ctx, level, message.c_str());
-  }
+  void log(int32_t level, const std::string& message) const { table_->log(table_->ctx, level, message.c_str()); }
   void debug(const std::string& message) const { log(STC_LOG_DEBUG, message); }
   void info(const std::string& message) const { log(STC_LOG_INFO, message); }
   void warning(const std::string& message) const { log(STC_LOG_WARNING, message); }
@@ -96,16 +94,12 @@ class Host {
   int32_t compute_dtype() const { return table_->compute_dtype(table_->ctx); }
   std::string run_dir() const { return table_->run_dir(table_->ctx); }
   /// A path of the configuration, made usable.
-  std::string path_resolve(const std::string& path) const {
-    return table_->path_resolve(table_->ctx, path.c_str());
-  }
+  std::string path_resolve(const std::string& path) const { return table_->path_resolve(table_->ctx, path.c_str()); }
 
   /// A named span on this thread for the trace; ends with the returned object. `name` is borrowed.
   class [[nodiscard]] Span {
    public:
-    Span(const stc_host* table, const char* name) : table_(table), name_(name) {
-      table_->trace(table_->ctx, name_, 1);
-    }
+    Span(const stc_host* table, const char* name) : table_(table), name_(name) { table_->trace(table_->ctx, name_, 1); }
     ~Span() { table_->trace(table_->ctx, name_, 0); }
     Span(const Span&) = delete;
     Span& operator=(const Span&) = delete;
@@ -127,9 +121,7 @@ class Host {
       std::exception_ptr error;
     } call{&fn, {}, {}};
     table_->parallel_for(
-        table_->ctx,
-        n,
-        grain,
+        table_->ctx, n, grain,
         [](void* arg, int64_t begin, int64_t end) noexcept {
           auto& c = *static_cast<Call*>(arg);
           try {
@@ -171,8 +163,7 @@ class Host {
   /// Creates another plugin. Its errors name it, not this one.
   InnerPlugin create_inner(int32_t kind, const char* name, const stc_config* config) const {
     InnerPlugin inner;
-    check(table_->create_inner(
-        table_->ctx, kind, name, config, &inner.table, &inner.instance, &inner.plugin));
+    check(table_->create_inner(table_->ctx, kind, name, config, &inner.table, &inner.instance, &inner.plugin));
     return inner;
   }
   /// An extension of the host, "stc.host.<name>/<rev>"; null when it has none of that name.

@@ -25,8 +25,8 @@ class BasicInnerOptimizer {
   BasicInnerOptimizer(Host host, const std::string& name, const Config& section) : host_(host) {
     const void* table = nullptr;
     void* instance = nullptr;
-    stc_error* refused = host.raw().create_inner(
-        host.ctx(), STC_KIND_OPTIMIZER, name.c_str(), section.raw(), &table, &instance, &plugin_);
+    stc_error* refused = host.raw().create_inner(host.ctx(), STC_KIND_OPTIMIZER, name.c_str(), section.raw(), &table,
+                                                 &instance, &plugin_);
     if (refused != nullptr) throw detail::PassedError{refused};
     api_ = detail::imported(static_cast<const stc_optimizer_api*>(table));
     self_ = static_cast<stc_optimizer*>(instance);
@@ -42,8 +42,8 @@ class BasicInnerOptimizer {
     parameters_ = std::move(parameters);
     std::vector<stc_bound_parameter> bound;
     for (const Parameter& p : parameters_) {
-      bound.push_back({STC_SIZE_TO_END(stc_bound_parameter, reserved), p.role, p.name.c_str(),
-                       L::borrow(p.tensor), p.group, 0});
+      bound.push_back(
+          {STC_SIZE_TO_END(stc_bound_parameter, reserved), p.role, p.name.c_str(), L::borrow(p.tensor), p.group, 0});
     }
     std::vector<stc_group> raw_groups;
     for (const Group& group : groups) {

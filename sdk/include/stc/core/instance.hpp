@@ -49,8 +49,7 @@ struct Box {
 
   Box(const stc_host* host, const stc_config* config)
       : table(imported(host)),
-        object(construct<T>(
-            read_params<typename ParamsOf<T>::type>(Host(table), config), Host(table), config)),
+        object(construct<T>(read_params<typename ParamsOf<T>::type>(Host(table), config), Host(table), config)),
         extra() {}
   Box(const Box&) = delete;
   Box& operator=(const Box&) = delete;
@@ -90,8 +89,7 @@ struct Slots {
   template <class Result, class Fn>
   static Result call_value(Opaque* self, const char* slot, Result otherwise, Fn&& fn) noexcept {
     BoxType& b = box(self);
-    return guarded_value<Result>(
-        b.table, slot, otherwise, [&] { return std::forward<Fn>(fn)(b.object); });
+    return guarded_value<Result>(b.table, slot, otherwise, [&] { return std::forward<Fn>(fn)(b.object); });
   }
 
   static stc_error* state_save(Opaque* self, const stc_state_writer* writer) noexcept {
@@ -122,9 +120,8 @@ concept HasLoad = requires(T& object, StateReader& reader) {
 /// Fills the two optional state slots of a table.
 template <class SlotsType, class T, class Table>
 void fill_state_slots(Table& table) {
-  static_assert(
-      HasSave<T> == HasLoad<T>,
-      "a plugin has both save(stc::StateWriter&) and load(stc::StateReader&), or neither");
+  static_assert(HasSave<T> == HasLoad<T>,
+                "a plugin has both save(stc::StateWriter&) and load(stc::StateReader&), or neither");
   if constexpr (HasSave<T>) {
     table.state_save = &SlotsType::state_save;
     table.state_load = &SlotsType::state_load;

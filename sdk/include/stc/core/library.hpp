@@ -44,10 +44,10 @@ concept HasOwnKernels = requires(int32_t code) {
 template <class T>
 const void* plugin_extension(const char* id) noexcept {
   if constexpr (HasOwnKernels<T>) {
-    static constexpr stc_model_own_kernels kOwnKernels{
-        STC_SIZE_TO_END(stc_model_own_kernels, computes), 0, [](int32_t device_type, int32_t dtype) noexcept -> int32_t {
-          return T::own_kernels(device_type, dtype) ? 1 : 0;
-        }};
+    static constexpr stc_model_own_kernels kOwnKernels{STC_SIZE_TO_END(stc_model_own_kernels, computes), 0,
+                                                       [](int32_t device_type, int32_t dtype) noexcept -> int32_t {
+                                                         return T::own_kernels(device_type, dtype) ? 1 : 0;
+                                                       }};
     if (std::strcmp(id, STC_MODEL_OWN_KERNELS) == 0) return &kOwnKernels;
   }
   if constexpr (HasExtensions<T>) {
@@ -58,8 +58,7 @@ const void* plugin_extension(const char* id) noexcept {
 }
 
 template <class T>
-stc_plugin describe_plugin(
-    int32_t kind, const void* table, const char* name, const char* version, const char* doc) {
+stc_plugin describe_plugin(int32_t kind, const void* table, const char* name, const char* version, const char* doc) {
   const std::vector<stc_param>& params = declared_params<typename ParamsOf<T>::type>();
   stc_plugin plugin{};
   plugin.struct_size = STC_SIZE_TO_END(stc_plugin, get_extension);
@@ -86,8 +85,7 @@ inline std::vector<const char*>& operator_schemas() {
 }
 
 /// Body of the entry. \p plugins: stc_plugin_of of each type.
-inline stc_error* plugin_entry(const stc_host* host,
-                               const stc_plugin_set** out,
+inline stc_error* plugin_entry(const stc_host* host, const stc_plugin_set** out,
                                std::vector<const stc_plugin* (*)()> plugins) noexcept {
   const stc_host table = imported(host);
   return guarded(table, [&] {
@@ -116,20 +114,18 @@ inline stc_error* plugin_entry(const stc_host* host,
 
 #define STC_DECLARE_PLUGIN(Type) const stc_plugin* stc_plugin_of(::stc::PluginTag<Type>)
 
-#define STC_DEFINE_PLUGIN(kind, table, Type, name, version, doc)               \
-  STC_DECLARE_PLUGIN(Type);                                                    \
-  STC_PLUGIN_NOTE(kind, name, version, doc)                                    \
-  const stc_plugin* stc_plugin_of(::stc::PluginTag<Type>) {                    \
-    static const stc_plugin plugin =                                           \
-        ::stc::detail::describe_plugin<Type>(kind, table, name, version, doc); \
-    return &plugin;                                                            \
+#define STC_DEFINE_PLUGIN(kind, table, Type, name, version, doc)                                            \
+  STC_DECLARE_PLUGIN(Type);                                                                                 \
+  STC_PLUGIN_NOTE(kind, name, version, doc)                                                                 \
+  const stc_plugin* stc_plugin_of(::stc::PluginTag<Type>) {                                                 \
+    static const stc_plugin plugin = ::stc::detail::describe_plugin<Type>(kind, table, name, version, doc); \
+    return &plugin;                                                                                         \
   }
 
-#define STC_PLUGIN_LIBRARY(level, ...)                                                    \
-  STC_LIBRARY_NOTE_##level() extern "C" __attribute__((visibility("default"))) stc_error* \
-  stc_plugin_entry_v1(const stc_host* host, const stc_plugin_set** out) {                 \
-    return ::stc::detail::plugin_entry(                                                   \
-        host, out, {STC_DETAIL_FOR_EACH(STC_DETAIL_DESCRIBE, __VA_ARGS__)});              \
+#define STC_PLUGIN_LIBRARY(level, ...)                                                                         \
+  STC_LIBRARY_NOTE_##level() extern "C" __attribute__((visibility("default"))) stc_error* stc_plugin_entry_v1( \
+      const stc_host* host, const stc_plugin_set** out) {                                                      \
+    return ::stc::detail::plugin_entry(host, out, {STC_DETAIL_FOR_EACH(STC_DETAIL_DESCRIBE, __VA_ARGS__)});    \
   }
 
 #define STC_DETAIL_DESCRIBE(Type) [] { return stc_plugin_of(::stc::PluginTag<Type>{}); },
@@ -143,8 +139,7 @@ inline stc_error* plugin_entry(const stc_host* host,
 #define STC_DETAIL_EXPAND2(...) \
   STC_DETAIL_EXPAND1(STC_DETAIL_EXPAND1(STC_DETAIL_EXPAND1(STC_DETAIL_EXPAND1(__VA_ARGS__))))
 #define STC_DETAIL_EXPAND1(...) __VA_ARGS__
-#define STC_DETAIL_FOR_EACH(macro, ...) \
-  __VA_OPT__(STC_DETAIL_EXPAND(STC_DETAIL_EACH(macro, __VA_ARGS__)))
+#define STC_DETAIL_FOR_EACH(macro, ...) __VA_OPT__(STC_DETAIL_EXPAND(STC_DETAIL_EACH(macro, __VA_ARGS__)))
 #define STC_DETAIL_EACH(macro, first, ...) \
   macro(first) __VA_OPT__(STC_DETAIL_AGAIN STC_DETAIL_PARENS(macro, __VA_ARGS__))
 #define STC_DETAIL_AGAIN() STC_DETAIL_EACH

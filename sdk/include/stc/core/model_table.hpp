@@ -35,47 +35,47 @@ struct ModelTraits {
   using Writer = BasicStateWriter<L>;
   using Reader = BasicStateReader<L>;
 
-  static constexpr bool kParameters = requires(M& m) {
+  static constexpr bool kParameters = requires(M & m) {
     { m.parameters() } -> std::convertible_to<std::vector<Parameter>>;
   };
-  static constexpr bool kNamedParameters = requires(M& m) { m.named_parameters(); };
-  static constexpr bool kForwardPass = requires(M& m, const Pass& p, const Inputs& i) {
+  static constexpr bool kNamedParameters = requires(M & m) { m.named_parameters(); };
+  static constexpr bool kForwardPass = requires(M & m, const Pass& p, const Inputs& i) {
     { m.forward(p, i) } -> std::convertible_to<Outputs>;
   };
-  static constexpr bool kForwardInputs = requires(M& m, const Inputs& i) {
+  static constexpr bool kForwardInputs = requires(M & m, const Inputs& i) {
     { m.forward(i) } -> std::convertible_to<Outputs>;
   };
-  static constexpr bool kForwardTensor = requires(M& m, const Tensor& t) {
+  static constexpr bool kForwardTensor = requires(M & m, const Tensor& t) {
     { m.forward(t) } -> std::convertible_to<Tensor>;
   };
-  static constexpr bool kLoss = requires(M& m, const Tensor& t) {
+  static constexpr bool kLoss = requires(M & m, const Tensor& t) {
     { m.loss(t, t) } -> std::convertible_to<Tensor>;
   };
-  static constexpr bool kInit = requires(M& m) { m.init(uint64_t{}); };
-  static constexpr bool kBuffers = requires(M& m) {
+  static constexpr bool kInit = requires(M & m) { m.init(uint64_t{}); };
+  static constexpr bool kBuffers = requires(M & m) {
     { m.buffers() } -> std::convertible_to<std::vector<Buffer>>;
   };
-  static constexpr bool kNamedBuffers = requires(M& m) { m.named_buffers(); };
-  static constexpr bool kGradient = requires(M& m) {
+  static constexpr bool kNamedBuffers = requires(M & m) { m.named_buffers(); };
+  static constexpr bool kGradient = requires(M & m) {
     { m.gradient(size_t{}) } -> std::convertible_to<Tensor>;
   };
   static constexpr bool kLossAndGrad =
-      requires(M& m, const Pass& p, const Inputs& i, Outputs& o, const GradientReady& r) {
-        { m.loss_and_grad(p, i, o, r) } -> std::convertible_to<Tensor>;
-      };
-  static constexpr bool kParametersChanged = requires(M& m) { m.parameters_changed(); };
-  static constexpr bool kGradientCheckpointing = requires(M& m) { m.set_gradient_checkpointing(true); };
-  static constexpr bool kSetTraining = requires(M& m) { m.set_training(true); };
-  static constexpr bool kTrain = requires(M& m) { m.train(true); };
-  static constexpr bool kStages = requires(M& m) {
+      requires(M & m, const Pass& p, const Inputs& i, Outputs& o, const GradientReady& r) {
+    { m.loss_and_grad(p, i, o, r) } -> std::convertible_to<Tensor>;
+  };
+  static constexpr bool kParametersChanged = requires(M & m) { m.parameters_changed(); };
+  static constexpr bool kGradientCheckpointing = requires(M & m) { m.set_gradient_checkpointing(true); };
+  static constexpr bool kSetTraining = requires(M & m) { m.set_training(true); };
+  static constexpr bool kTrain = requires(M & m) { m.train(true); };
+  static constexpr bool kStages = requires(M & m) {
     { m.stages() } -> std::convertible_to<std::vector<std::string>>;
   };
-  static constexpr bool kDimensions = requires(M& m) {
+  static constexpr bool kDimensions = requires(M & m) {
     { m.dimensions() } -> std::convertible_to<std::vector<std::pair<std::string, int64_t>>>;
   };
-  static constexpr bool kGenerate = requires(M& m) { m.generate_begin(int64_t{}, int64_t{}); };
-  static constexpr bool kSave = requires(M& m, Writer& w) { m.save(w); };
-  static constexpr bool kLoad = requires(M& m, Reader& r) { m.load(r); };
+  static constexpr bool kGenerate = requires(M & m) { m.generate_begin(int64_t{}, int64_t{}); };
+  static constexpr bool kSave = requires(M & m, Writer& w) { m.save(w); };
+  static constexpr bool kLoad = requires(M & m, Reader& r) { m.load(r); };
 
   static_assert(kParameters || kNamedParameters,
                 "a model needs parameters() -> std::vector<Parameter>, or the named_parameters() of a module");
@@ -280,7 +280,9 @@ struct ModelSlots : detail::Slots<M, stc_model, ModelExtra<M, L>> {
   }
   static stc_error* forward(stc_model* self, const stc_pass_info* info, const stc_tensor_list* inputs,
                             const stc_output_writer* outputs) noexcept {
-    return run(self, [&](Box& in) { Extra::write(in.host(), Extra::forward(in.object, Pass(*info), Extra::inputs(inputs)), outputs); });
+    return run(self, [&](Box& in) {
+      Extra::write(in.host(), Extra::forward(in.object, Pass(*info), Extra::inputs(inputs)), outputs);
+    });
   }
   static stc_error* loss_and_grad(stc_model* self, const stc_pass_info* info, const stc_tensor_list* inputs,
                                   stc_tensor* loss, const stc_output_writer* aux,
@@ -338,8 +340,10 @@ struct ModelSlots : detail::Slots<M, stc_model, ModelExtra<M, L>> {
     });
   }
   static stc_error* state_load(stc_model* self, const stc_state_reader* reader) noexcept {
-    return run(self, [&](Box& in) { typename Traits::Reader source(in.host(), *reader);
-      in.object.load(source); });
+    return run(self, [&](Box& in) {
+      typename Traits::Reader source(in.host(), *reader);
+      in.object.load(source);
+    });
   }
 
   /// Generation: generate_begin(rows, max_length) returns a std::unique_ptr to the model's own cache.

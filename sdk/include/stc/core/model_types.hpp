@@ -17,10 +17,10 @@ namespace stc {
 /// A parameter of a model. The storage of `tensor` never moves once it has been handed out.
 template <class Tensor>
 struct BasicParameter {
-  std::string name;                       // its state_dict name
-  Tensor tensor;                          // a leaf; requires_grad where trainable
-  int32_t role = STC_ROLE_OTHER;          // STC_ROLE_*: which update it gets under muon
-  std::vector<std::string> aliases;       // further names of the same (tied) tensor
+  std::string name;                  // its state_dict name
+  Tensor tensor;                     // a leaf; requires_grad where trainable
+  int32_t role = STC_ROLE_OTHER;     // STC_ROLE_*: which update it gets under muon
+  std::vector<std::string> aliases;  // further names of the same (tied) tensor
   bool trainable = true;
 };
 

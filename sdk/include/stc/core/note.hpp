@@ -14,8 +14,7 @@
 #ifndef STC_TARGET_ABI
 #define STC_TARGET_ABI STC_ABI(STC_ABI_MAJOR, STC_ABI_MINOR)
 #endif
-static_assert(STC_TARGET_ABI <= STC_ABI(STC_ABI_MAJOR, STC_ABI_MINOR) &&
-                  STC_TARGET_ABI >= STC_ABI(0, 1),
+static_assert(STC_TARGET_ABI <= STC_ABI(STC_ABI_MAJOR, STC_ABI_MINOR) && STC_TARGET_ABI >= STC_ABI(0, 1),
               "STC_TARGET_ABI is not a version that these headers know");
 
 #ifndef STC_PLUGIN_PACKAGE
@@ -33,9 +32,9 @@ static_assert(STC_TARGET_ABI <= STC_ABI(STC_ABI_MAJOR, STC_ABI_MINOR) &&
 #define STC_DETAIL_TEXT2(x) #x
 #define STC_DETAIL_TEXT(x) STC_DETAIL_TEXT2(x)
 #if defined(__clang__)
-#define STC_DETAIL_COMPILER                                      \
-  "clang " STC_DETAIL_TEXT(__clang_major__) "." STC_DETAIL_TEXT( \
-      __clang_minor__) "." STC_DETAIL_TEXT(__clang_patchlevel__)
+#define STC_DETAIL_COMPILER                                                                           \
+  "clang " STC_DETAIL_TEXT(__clang_major__) "." STC_DETAIL_TEXT(__clang_minor__) "." STC_DETAIL_TEXT( \
+      __clang_patchlevel__)
 #elif defined(__GNUC__)
 #define STC_DETAIL_COMPILER "gcc " __VERSION__
 #else
@@ -95,9 +94,7 @@ consteval void copy_owner(char (&to)[4]) {
 }
 
 template <std::size_t A, std::size_t B, std::size_t C>
-consteval stc_elf_note_plugin plugin_note(int32_t kind,
-                                          const char (&name)[A],
-                                          const char (&version)[B],
+consteval stc_elf_note_plugin plugin_note(int32_t kind, const char (&name)[A], const char (&version)[B],
                                           const char (&doc)[C]) {
   if (!is_plugin_name(name)) {
     name_is_not_lower_case_with_digits_and_underscores();
@@ -115,9 +112,7 @@ consteval stc_elf_note_plugin plugin_note(int32_t kind,
 }
 
 template <std::size_t A>
-consteval stc_elf_note_library library_note(uint32_t level,
-                                            uint64_t torch_target,
-                                            const char (&torch_version)[A]) {
+consteval stc_elf_note_library library_note(uint32_t level, uint64_t torch_target, const char (&torch_version)[A]) {
   stc_elf_note_library note{};
   note.namesz = 4;
   note.descsz = sizeof(stc_note_library);
@@ -145,9 +140,9 @@ consteval stc_elf_note_library library_note(uint32_t level,
 #define STC_DETAIL_JOIN(a, b) STC_DETAIL_JOIN2(a, b)
 #define STC_DETAIL_IN_NOTE __attribute__((section(".note.stc"), used, retain, aligned(4)))
 
-#define STC_PLUGIN_NOTE(kind, name, version, doc)                          \
-  STC_DETAIL_IN_NOTE static constexpr stc_elf_note_plugin STC_DETAIL_JOIN( \
-      stc_note_plugin_, __COUNTER__) = ::stc::detail::plugin_note(kind, name, version, doc);
+#define STC_PLUGIN_NOTE(kind, name, version, doc)                                                          \
+  STC_DETAIL_IN_NOTE static constexpr stc_elf_note_plugin STC_DETAIL_JOIN(stc_note_plugin_, __COUNTER__) = \
+      ::stc::detail::plugin_note(kind, name, version, doc);
 
 #define STC_LIBRARY_NOTE(level, torch_target, torch_version)                     \
   STC_DETAIL_IN_NOTE static constexpr stc_elf_note_library stc_note_of_library = \

@@ -10,13 +10,9 @@
 
 namespace stc::detail {
 
-inline std::string yaml_text(bool value) {
-  return value ? "true" : "false";
-}
+inline std::string yaml_text(bool value) { return value ? "true" : "false"; }
 
-inline std::string yaml_text(int64_t value) {
-  return std::to_string(value);
-}
+inline std::string yaml_text(int64_t value) { return std::to_string(value); }
 
 /// The shortest text that reads back as the same double, and as a number to every YAML reader:
 /// "0.1", "1.0", "1.0e-8", ".inf".
@@ -56,9 +52,7 @@ inline bool is_plain_word(std::string_view text) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/';
   };
-  const auto is_inner = [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
-  };
+  const auto is_inner = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-'; };
   if (text.empty() || !is_letter(text.front())) {
     return false;
   }
@@ -71,8 +65,7 @@ inline bool is_plain_word(std::string_view text) {
   for (char& c : lower) {
     c = (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
   }
-  for (const char* word :
-       {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan", "infinity"}) {
+  for (const char* word : {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan", "infinity"}) {
     if (lower == word) {
       return false;
     }
@@ -88,21 +81,11 @@ inline std::string yaml_text(const std::string& value) {
   std::string out = "\"";
   for (char c : value) {
     switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
       default:
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
           constexpr const char* kHex = "0123456789abcdef";

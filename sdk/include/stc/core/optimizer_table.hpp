@@ -24,22 +24,29 @@ struct OptimizerSlots : detail::Slots<O, stc_optimizer> {
   using Writer = BasicStateWriter<L>;
   using Reader = BasicStateReader<L>;
 
-  static constexpr bool kSetMode = requires(O& o) { o.set_mode(int32_t{}); };
-  static constexpr bool kSetGroup = requires(O& o, const Group& g) { o.set_group(uint32_t{}, g); };
-  static constexpr bool kSetCautious = requires(O& o) { o.set_cautious(true); };
+  static constexpr bool kSetMode = requires(O & o) { o.set_mode(int32_t{}); };
+  static constexpr bool kSetGroup = requires(O & o, const Group& g) { o.set_group(uint32_t{}, g); };
+  static constexpr bool kSetCautious = requires(O & o) { o.set_cautious(true); };
   static constexpr bool kAlgorithm = requires(const O& o) {
     { o.algorithm(uint32_t{}) } -> std::convertible_to<const char*>;
   };
-  static constexpr bool kExtension = requires(O& o, const char* id) {
+  static constexpr bool kExtension = requires(O & o, const char* id) {
     { o.extension(id) } -> std::convertible_to<const void*>;
   };
-  static_assert(requires(O& o, const std::vector<Parameter>& p, const std::vector<Group>& g) { o.bind(p, g); },
-                "an optimizer needs bind(const std::vector<BoundParameter>&, const std::vector<Group>&)");
-  static_assert(requires(O& o, const Step& s, const Gradients& g) { o.step(s, g); },
-                "an optimizer needs step(const Step&, const Gradients&)");
-  static_assert(requires(O& o, Writer& w, Reader& r) { o.save(w); o.load(r); },
-                "an optimizer needs save(StateWriter&) and load(StateReader&)");
-  static_assert(requires(O& o) { o.reset(); }, "an optimizer needs reset()");
+  static_assert(
+      requires(O & o, const std::vector<Parameter>& p, const std::vector<Group>& g) { o.bind(p, g); },
+      "an optimizer needs bind(const std::vector<BoundParameter>&, const std::vector<Group>&)");
+  static_assert(
+      requires(O & o, const Step& s, const Gradients& g) { o.step(s, g); },
+      "an optimizer needs step(const Step&, const Gradients&)");
+  static_assert(
+      requires(O & o, Writer& w, Reader& r) {
+        o.save(w);
+        o.load(r);
+      },
+      "an optimizer needs save(StateWriter&) and load(StateReader&)");
+  static_assert(
+      requires(O & o) { o.reset(); }, "an optimizer needs reset()");
 
   /// Entry i of an array whose entries have the caller's size.
   template <class T>

@@ -26,9 +26,9 @@ struct Group {
 
 /// One update.
 struct Step {
-  double lr = 0.0;           // > 0, already scheduled
-  uint64_t step = 0;         // updates made before this one, from 0
-  double grad_factor = 1.0;  // multiplies every gradient first
+  double lr = 0.0;                     // > 0, already scheduled
+  uint64_t step = 0;                   // updates made before this one, from 0
+  double grad_factor = 1.0;            // multiplies every gradient first
   stc_tensor grad_factor_t = nullptr;  // 0-d fp32 on the device, or null; replaces grad_factor
   stc_tensor found_inf = nullptr;      // 0-d fp32 on the device, or null; when not 0 nothing may change
 

@@ -39,47 +39,31 @@ struct Bound {
   double max = 0;
 };
 
-constexpr Bound at_least(double lo) {
-  return {STC_PARAM_HAS_MIN, lo, 0};
-}
-constexpr Bound above(double lo) {
-  return {STC_PARAM_HAS_MIN | STC_PARAM_MIN_EXCLUSIVE, lo, 0};
-}
-constexpr Bound at_most(double hi) {
-  return {STC_PARAM_HAS_MAX, 0, hi};
-}
-constexpr Bound below(double hi) {
-  return {STC_PARAM_HAS_MAX | STC_PARAM_MAX_EXCLUSIVE, 0, hi};
-}
+constexpr Bound at_least(double lo) { return {STC_PARAM_HAS_MIN, lo, 0}; }
+constexpr Bound above(double lo) { return {STC_PARAM_HAS_MIN | STC_PARAM_MIN_EXCLUSIVE, lo, 0}; }
+constexpr Bound at_most(double hi) { return {STC_PARAM_HAS_MAX, 0, hi}; }
+constexpr Bound below(double hi) { return {STC_PARAM_HAS_MAX | STC_PARAM_MAX_EXCLUSIVE, 0, hi}; }
 /// [lo, hi]
-constexpr Bound range(double lo, double hi) {
-  return {STC_PARAM_HAS_MIN | STC_PARAM_HAS_MAX, lo, hi};
-}
+constexpr Bound range(double lo, double hi) { return {STC_PARAM_HAS_MIN | STC_PARAM_HAS_MAX, lo, hi}; }
 /// [lo, hi)
 constexpr Bound half_open(double lo, double hi) {
   return {STC_PARAM_HAS_MIN | STC_PARAM_HAS_MAX | STC_PARAM_MAX_EXCLUSIVE, lo, hi};
 }
 /// (lo, hi)
 constexpr Bound between(double lo, double hi) {
-  return {STC_PARAM_HAS_MIN | STC_PARAM_MIN_EXCLUSIVE | STC_PARAM_HAS_MAX | STC_PARAM_MAX_EXCLUSIVE,
-          lo,
-          hi};
+  return {STC_PARAM_HAS_MIN | STC_PARAM_MIN_EXCLUSIVE | STC_PARAM_HAS_MAX | STC_PARAM_MAX_EXCLUSIVE, lo, hi};
 }
 
 /// Version of the plugin that brought the parameter.
 struct Since {
   const char* version;
 };
-constexpr Since since(const char* version) {
-  return {version};
-}
+constexpr Since since(const char* version) { return {version}; }
 /// What to use instead.
 struct Deprecated {
   const char* instead;
 };
-constexpr Deprecated deprecated(const char* instead) {
-  return {instead};
-}
+constexpr Deprecated deprecated(const char* instead) { return {instead}; }
 /// Redacted wherever a configuration is shown.
 struct Secret {};
 inline constexpr Secret secret{};
@@ -140,8 +124,7 @@ struct ParamType<std::vector<T>> {
   static constexpr const char* kWord = std::is_same_v<T, int64_t>  ? "list of int"
                                        : std::is_same_v<T, double> ? "list of float"
                                                                    : "list of string";
-  static_assert(std::is_same_v<T, int64_t> || std::is_same_v<T, double> ||
-                    std::is_same_v<T, std::string>,
+  static_assert(std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, std::string>,
                 "a list parameter holds int64_t, double or std::string");
   static bool take(const Config& section, const Value& value, std::vector<T>& out) {
     if (!value.is_list()) {
@@ -192,17 +175,16 @@ struct ParamSpec {
   }
 
   bool allows(double value) const {
-    const bool above_min = (flags & STC_PARAM_HAS_MIN) == 0 ||
-                           ((flags & STC_PARAM_MIN_EXCLUSIVE) != 0 ? value > min : value >= min);
-    const bool below_max = (flags & STC_PARAM_HAS_MAX) == 0 ||
-                           ((flags & STC_PARAM_MAX_EXCLUSIVE) != 0 ? value < max : value <= max);
+    const bool above_min =
+        (flags & STC_PARAM_HAS_MIN) == 0 || ((flags & STC_PARAM_MIN_EXCLUSIVE) != 0 ? value > min : value >= min);
+    const bool below_max =
+        (flags & STC_PARAM_HAS_MAX) == 0 || ((flags & STC_PARAM_MAX_EXCLUSIVE) != 0 ? value < max : value <= max);
     return above_min && below_max;
   }
   std::string allowed() const {
     const auto limit = [this](double value) {
-      return type == STC_PARAM_INT || type == STC_PARAM_INT_LIST
-                 ? yaml_text(static_cast<int64_t>(value))
-                 : yaml_text(value);
+      return type == STC_PARAM_INT || type == STC_PARAM_INT_LIST ? yaml_text(static_cast<int64_t>(value))
+                                                                 : yaml_text(value);
     };
     std::string text;
     if ((flags & STC_PARAM_HAS_MIN) != 0) {
@@ -221,41 +203,31 @@ template <class Derived>
 class ParamVisitor {
  public:
   template <ParamMember Member, class Owner, class... Options>
-  Derived& operator()(const char* name,
-                      Member Owner::*member,
-                      const char* doc,
-                      const Options&... options) {
+  Derived& operator()(const char* name, Member Owner::*member, const char* doc, const Options&... options) {
     return declare(ParamType<Member>::kType, 0, {}, name, member, doc, options...);
   }
   /// One word of several.
   template <class Member, class Owner, class... Options>
   requires(ParamType<Member>::kType ==
-           STC_PARAM_STRING) Derived& choice(const char* name,
-                                             Member Owner::*member,
-                                             const char* doc,
-                                             std::initializer_list<const char*> values,
-                                             const Options&... options) {
+           STC_PARAM_STRING) Derived& choice(const char* name, Member Owner::*member, const char* doc,
+                                             std::initializer_list<const char*> values, const Options&... options) {
     return declare(STC_PARAM_ENUM, 0, values, name, member, doc, options...);
   }
   /// A file or folder; give it to Host::path_resolve before use.
   template <class Member, class Owner, class... Options>
-  requires(ParamType<Member>::kType == STC_PARAM_STRING) Derived& path(const char* name,
-                                                                       Member Owner::*member,
-                                                                       const char* doc,
-                                                                       const Options&... options) {
+  requires(ParamType<Member>::kType == STC_PARAM_STRING) Derived& path(const char* name, Member Owner::*member,
+                                                                       const char* doc, const Options&... options) {
     return declare(STC_PARAM_PATH, 0, {}, name, member, doc, options...);
   }
   /// A value that the user must give.
   template <ParamMember Member, class Owner, class... Options>
-  Derived& required(const char* name,
-                    Member Owner::*member,
-                    const char* doc,
-                    const Options&... options) {
+  Derived& required(const char* name, Member Owner::*member, const char* doc, const Options&... options) {
     return declare(ParamType<Member>::kType, STC_PARAM_REQUIRED, {}, name, member, doc, options...);
   }
   template <class Member, class Owner, class... Options>
-  requires(ParamType<Member>::kType == STC_PARAM_STRING) Derived& required_path(
-      const char* name, Member Owner::*member, const char* doc, const Options&... options) {
+  requires(ParamType<Member>::kType == STC_PARAM_STRING) Derived& required_path(const char* name, Member Owner::*member,
+                                                                                const char* doc,
+                                                                                const Options&... options) {
     return declare(STC_PARAM_PATH, STC_PARAM_REQUIRED, {}, name, member, doc, options...);
   }
   /// A section of its own, read through stc::Config by the constructor.
@@ -274,13 +246,8 @@ class ParamVisitor {
  private:
   Derived& self() { return static_cast<Derived&>(*this); }
   template <class Member, class Owner, class... Options>
-  Derived& declare(int32_t type,
-                   uint32_t flags,
-                   std::initializer_list<const char*> choices,
-                   const char* name,
-                   Member Owner::*member,
-                   const char* doc,
-                   const Options&... options) {
+  Derived& declare(int32_t type, uint32_t flags, std::initializer_list<const char*> choices, const char* name,
+                   Member Owner::*member, const char* doc, const Options&... options) {
     ParamSpec spec;
     spec.name = name;
     spec.doc = doc;
@@ -369,9 +336,7 @@ class ParamDeclarations : public ParamVisitor<ParamDeclarations<Params>> {
 template <class Params>
 class ParamReader : public ParamVisitor<ParamReader<Params>> {
  public:
-  ParamReader(const Config& section, Params& params) : section_(section), params_(params) {
-    Params::describe(*this);
-  }
+  ParamReader(const Config& section, Params& params) : section_(section), params_(params) { Params::describe(*this); }
 
   template <class Member, class Owner>
   void take(const ParamSpec& spec, Member Owner::*member) {
@@ -384,9 +349,8 @@ class ParamReader : public ParamVisitor<ParamReader<Params>> {
     }
     Member& target = params_.*member;
     if (!ParamType<Member>::take(section_, value, target)) {
-      throw Fault::config(
-          spec.name,
-          std::string("got ") + value.kind_name() + ", expected " + ParamType<Member>::kWord);
+      throw Fault::config(spec.name,
+                          std::string("got ") + value.kind_name() + ", expected " + ParamType<Member>::kWord);
     }
     check(spec, target);
   }
@@ -442,9 +406,7 @@ struct ParamsOf {
   using type = NoParams;
 };
 template <class T>
-requires requires {
-  typename T::Params;
-}
+requires requires { typename T::Params; }
 struct ParamsOf<T> {
   using type = typename T::Params;
 };

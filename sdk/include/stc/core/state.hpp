@@ -20,12 +20,8 @@ class StateWriter {
  public:
   StateWriter(Host host, const stc_state_writer& raw) : host_(host), raw_(detail::imported(&raw)) {}
 
-  void tensor(const char* name, stc_tensor tensor) const {
-    host_.check(raw_.tensor(raw_.ctx, name, tensor));
-  }
-  void buffer(const char* name, const stc_buffer& buffer) const {
-    host_.check(raw_.buffer(raw_.ctx, name, &buffer));
-  }
+  void tensor(const char* name, stc_tensor tensor) const { host_.check(raw_.tensor(raw_.ctx, name, tensor)); }
+  void buffer(const char* name, const stc_buffer& buffer) const { host_.check(raw_.buffer(raw_.ctx, name, &buffer)); }
   void bytes(const char* name, std::string_view bytes) const {
     host_.check(raw_.bytes(raw_.ctx, name, bytes.data(), bytes.size()));
   }
@@ -112,10 +108,9 @@ class StateReader {
   template <class T>
   static void expect(const char* name, const stc_buffer& raw, int32_t ndim) {
     if (raw.dtype != dtype_of<T> || raw.ndim != ndim || (ndim == 0 && raw.bytes != sizeof(T))) {
-      throw Fault(STC_ERROR_INVALID_ARGUMENT,
-                  std::string("state ") + name + ": got " + dtype_name(raw.dtype) + " of " +
-                      std::to_string(raw.ndim) + " dimensions, expected " +
-                      dtype_name(dtype_of<T>) + " of " + std::to_string(ndim));
+      throw Fault(STC_ERROR_INVALID_ARGUMENT, std::string("state ") + name + ": got " + dtype_name(raw.dtype) + " of " +
+                                                  std::to_string(raw.ndim) + " dimensions, expected " +
+                                                  dtype_name(dtype_of<T>) + " of " + std::to_string(ndim));
     }
   }
 

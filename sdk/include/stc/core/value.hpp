@@ -68,35 +68,24 @@ class Value {
 
   const char* kind_name() const {
     switch (raw_.kind) {
-      case STC_VALUE_NULL:
-        return "null";
-      case STC_VALUE_BOOL:
-        return "bool";
-      case STC_VALUE_INT:
-        return "int";
-      case STC_VALUE_FLOAT:
-        return "float";
-      case STC_VALUE_STRING:
-        return "string";
-      case STC_VALUE_LIST:
-        return "list";
-      case STC_VALUE_OBJECT:
-        return "object";
-      default:
-        return "unknown";
+      case STC_VALUE_NULL: return "null";
+      case STC_VALUE_BOOL: return "bool";
+      case STC_VALUE_INT: return "int";
+      case STC_VALUE_FLOAT: return "float";
+      case STC_VALUE_STRING: return "string";
+      case STC_VALUE_LIST: return "list";
+      case STC_VALUE_OBJECT: return "object";
+      default: return "unknown";
     }
   }
   const stc_value& raw() const { return raw_; }
 
  private:
   Value(const char* text, std::size_t size)
-      : raw_{STC_VALUE_STRING,
-             0,
-             {static_cast<uint64_t>(reinterpret_cast<uintptr_t>(text)), size}} {}
+      : raw_{STC_VALUE_STRING, 0, {static_cast<uint64_t>(reinterpret_cast<uintptr_t>(text)), size}} {}
   void expect(bool right, const char* wanted) const {
     if (!right) {
-      throw Fault(STC_ERROR_INVALID_ARGUMENT,
-                  std::string("value: got ") + kind_name() + ", expected " + wanted);
+      throw Fault(STC_ERROR_INVALID_ARGUMENT, std::string("value: got ") + kind_name() + ", expected " + wanted);
     }
   }
 

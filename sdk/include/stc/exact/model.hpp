@@ -16,8 +16,9 @@
 ///                                                             fused pass; throw stc::Fault(STC_ERROR_UNSUPPORTED,
 ///                                                             reason), nothing changed, to hand the batch to forward
 ///   static bool own_kernels(int32_t device_type, int32_t dtype);
-///                                                             true: under autocast to dtype it computes with kernels of
-///                                                             its own, so that no warning about emulated ones is due
+///                                                             true: under autocast to dtype it computes with kernels
+///                                                             of its own, so that no warning about emulated ones is
+///                                                             due
 ///   void parameters_changed();                                after each write to the parameters from outside
 ///   void set_gradient_checkpointing(bool);
 ///   void set_training(bool);                                  or a module's train(bool)
@@ -55,6 +56,6 @@ using StateReader = BasicStateReader<Level>;
   STC_DEFINE_PLUGIN(STC_KIND_MODEL, (&::stc::ModelSlots<Type, ::stc::exact::Level>::kTable), Type, name, version, doc)
 
 /// The only plugin of its library.
-#define STC_MODEL_PLUGIN(Type, name, version, doc)       \
+#define STC_MODEL_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_EXACT_MODEL(Type, name, version, doc) \
   STC_PLUGIN_LIBRARY(exact, Type)

@@ -13,8 +13,8 @@
 ///   void set_mode(int32_t mode);                     STC_MODE_*
 ///   void set_group(uint32_t index, const stc::Group&);
 ///   void set_cautious(bool);                         offers stc.optimizer.cautious/1
-///   const char* algorithm(uint32_t index) const;     which update a bound parameter gets; offers stc.optimizer.routing/1
-///   const void* extension(const char* id);           further extensions
+///   const char* algorithm(uint32_t index) const;     which update a bound parameter gets; offers
+///   stc.optimizer.routing/1 const void* extension(const char* id);           further extensions
 /// Gradient mode is on when step is called: update under at::NoGradGuard (ATen/core/grad_mode.h).
 #pragma once
 
@@ -34,11 +34,11 @@ using StateReader = BasicStateReader<Level>;
 }  // namespace stc::exact
 
 /// One optimizer of a library of several; STC_PLUGIN_LIBRARY(exact, Type1, Type2) puts them together.
-#define STC_DEFINE_EXACT_OPTIMIZER(Type, name, version, doc)                                               \
-  STC_DEFINE_PLUGIN(STC_KIND_OPTIMIZER, (&::stc::OptimizerSlots<Type, ::stc::exact::Level>::kTable), Type, \
-                    name, version, doc)
+#define STC_DEFINE_EXACT_OPTIMIZER(Type, name, version, doc)                                                     \
+  STC_DEFINE_PLUGIN(STC_KIND_OPTIMIZER, (&::stc::OptimizerSlots<Type, ::stc::exact::Level>::kTable), Type, name, \
+                    version, doc)
 
 /// The only plugin of its library.
-#define STC_OPTIMIZER_PLUGIN(Type, name, version, doc)    \
+#define STC_OPTIMIZER_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_EXACT_OPTIMIZER(Type, name, version, doc) \
   STC_PLUGIN_LIBRARY(exact, Type)

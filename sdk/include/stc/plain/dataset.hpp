@@ -59,9 +59,7 @@ struct Field {
   std::vector<int64_t> sizes;  // of one row; -1 in front where ragged
 
   /// Documents as UTF-8, for the host to tokenize.
-  static Field text(std::string name = "text") {
-    return {std::move(name), STC_FIELD_UTF8, STC_DTYPE_UINT8, {-1}};
-  }
+  static Field text(std::string name = "text") { return {std::move(name), STC_FIELD_UTF8, STC_DTYPE_UINT8, {-1}}; }
   /// Documents as token ids, for the host to block.
   static Field ids(std::string name = "input_ids", int32_t dtype = STC_DTYPE_INT32) {
     return {std::move(name), STC_FIELD_IDS, dtype, {-1}};
@@ -96,27 +94,17 @@ struct DatasetDescription {
     raw_fields.clear();
     shapes.clear();
     for (const Split& split : splits) {
-      raw_splits.push_back({STC_SIZE_TO_END(stc_split_info, num_bytes),
-                            0,
-                            split.name.c_str(),
-                            split.num_rows,
-                            split.num_bytes});
+      raw_splits.push_back(
+          {STC_SIZE_TO_END(stc_split_info, num_bytes), 0, split.name.c_str(), split.num_rows, split.num_bytes});
     }
     for (const Field& field : fields) {
       shapes.push_back(RowShape::of(field.name, field.dtype, field.sizes));
-      raw_fields.push_back({STC_SIZE_TO_END(stc_field_info, sizes),
-                            0,
-                            field.name.c_str(),
-                            field.form,
-                            field.dtype,
-                            static_cast<int32_t>(field.sizes.size()),
-                            0,
-                            field.sizes.data()});
+      raw_fields.push_back({STC_SIZE_TO_END(stc_field_info, sizes), 0, field.name.c_str(), field.form, field.dtype,
+                            static_cast<int32_t>(field.sizes.size()), 0, field.sizes.data()});
     }
     if (fields.empty() || fields.size() > Rows::kMaxFields) {
-      throw Fault(STC_ERROR_INTERNAL,
-                  "dataset: got " + std::to_string(fields.size()) + " fields, allowed 1 to " +
-                      std::to_string(Rows::kMaxFields));
+      throw Fault(STC_ERROR_INTERNAL, "dataset: got " + std::to_string(fields.size()) + " fields, allowed 1 to " +
+                                          std::to_string(Rows::kMaxFields));
     }
     info.struct_size = STC_SIZE_TO_END(stc_dataset_info, fingerprint);
     info.splits = raw_splits.data();
@@ -155,9 +143,7 @@ struct DatasetSlots : Slots<T, stc_dataset, DatasetDescription> {
   }
   using Stream = std::remove_reference_t<decltype(dereferenced(std::declval<Opened&>()))>;
 
-  static constexpr bool kHasGet = requires(Stream & s, std::span<const int64_t> rows, Rows& out) {
-    s.get(rows, out);
-  };
+  static constexpr bool kHasGet = requires(Stream & s, std::span<const int64_t> rows, Rows& out) { s.get(rows, out); };
   static constexpr bool kHasNext = requires(Stream & s, uint32_t n, Rows& out) {
     { s.next(n, out) } -> std::convertible_to<bool>;
   };
@@ -165,8 +151,7 @@ struct DatasetSlots : Slots<T, stc_dataset, DatasetDescription> {
   static_assert(kHasGet || kHasNext,
                 "the stream of a dataset has get(std::span<const int64_t>, stc::Rows&) or "
                 "bool next(uint32_t, stc::Rows&)");
-  static_assert(kHasNext == kHasSeek,
-                "a stream with next has seek(uint64_t), and only such a stream");
+  static_assert(kHasNext == kHasSeek, "a stream with next has seek(uint64_t), and only such a stream");
 
   /// What stc_stream* points to.
   struct OpenStream {
@@ -190,15 +175,11 @@ struct DatasetSlots : Slots<T, stc_dataset, DatasetDescription> {
       *out = &Base::box(self).extra.info;
     });
   }
-  static stc_error* open(stc_dataset* self,
-                         const char* split,
-                         uint32_t shard,
-                         uint32_t num_shards,
+  static stc_error* open(stc_dataset* self, const char* split, uint32_t shard, uint32_t num_shards,
                          stc_stream** out) noexcept {
     return Base::call(self, [&](T&) {
       describe_once(self);
-      *out =
-          reinterpret_cast<stc_stream*>(new OpenStream(Base::box(self), split, shard, num_shards));
+      *out = reinterpret_cast<stc_stream*>(new OpenStream(Base::box(self), split, shard, num_shards));
     });
   }
   static void close(stc_stream* raw) noexcept {
@@ -207,10 +188,7 @@ struct DatasetSlots : Slots<T, stc_dataset, DatasetDescription> {
       guarded_void(*stream->host, "close", [&] { delete stream; });
     }
   }
-  static stc_error* get(stc_stream* raw,
-                        const int64_t* indices,
-                        uint32_t n,
-                        stc_row_buffer* buffers) noexcept {
+  static stc_error* get(stc_stream* raw, const int64_t* indices, uint32_t n, stc_row_buffer* buffers) noexcept {
     auto& stream = *reinterpret_cast<OpenStream*>(raw);
     return guarded(*stream.host, [&] {
       Rows rows(stream.shapes, buffers, n);
@@ -218,13 +196,8 @@ struct DatasetSlots : Slots<T, stc_dataset, DatasetDescription> {
       rows.finish_get();
     });
   }
-  static stc_error* next(stc_stream* raw,
-                         uint32_t n,
-                         stc_row_buffer* buffers,
-                         uint64_t* cursors,
-                         uint32_t* flags,
-                         uint32_t* num_rows,
-                         int32_t* end) noexcept {
+  static stc_error* next(stc_stream* raw, uint32_t n, stc_row_buffer* buffers, uint64_t* cursors, uint32_t* flags,
+                         uint32_t* num_rows, int32_t* end) noexcept {
     auto& stream = *reinterpret_cast<OpenStream*>(raw);
     return guarded(*stream.host, [&] {
       Rows rows(stream.shapes, buffers, n, cursors, flags);
@@ -267,8 +240,7 @@ const stc_dataset_api* dataset_table() {
 }  // namespace stc
 
 #define STC_DEFINE_DATASET(Type, name, version, doc) \
-  STC_DEFINE_PLUGIN(                                 \
-      STC_KIND_DATASET, ::stc::detail::dataset_table<Type>(), Type, name, version, doc)
+  STC_DEFINE_PLUGIN(STC_KIND_DATASET, ::stc::detail::dataset_table<Type>(), Type, name, version, doc)
 #define STC_DATASET_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_DATASET(Type, name, version, doc);      \
   STC_PLUGIN_LIBRARY(plain, Type)

@@ -44,14 +44,11 @@ struct PrecisionSlots : Slots<T, stc_precision, PrecisionExtra> {
       },
       "a precision has stc::PrecisionPlan resolve(const stc::DeviceInfo&, std::string_view)");
 
-  static stc_error* resolve(stc_precision* self,
-                            const stc_device_info* device,
-                            const char* request,
+  static stc_error* resolve(stc_precision* self, const stc_device_info* device, const char* request,
                             stc_precision_plan* out) noexcept {
     return Base::call(self, [&](T& precision) {
-      const PrecisionPlan plan =
-          precision.resolve(DeviceInfo::from(imported(device)),
-                            std::string_view(request == nullptr ? "auto" : request));
+      const PrecisionPlan plan = precision.resolve(DeviceInfo::from(imported(device)),
+                                                   std::string_view(request == nullptr ? "auto" : request));
       std::string& warning = Base::box(self).extra.warning;
       warning = plan.warning;
       stc_precision_plan raw{};
@@ -101,8 +98,7 @@ const stc_precision_api* precision_table() {
 }  // namespace stc
 
 #define STC_DEFINE_PRECISION(Type, name, version, doc) \
-  STC_DEFINE_PLUGIN(                                   \
-      STC_KIND_PRECISION, ::stc::detail::precision_table<Type>(), Type, name, version, doc)
+  STC_DEFINE_PLUGIN(STC_KIND_PRECISION, ::stc::detail::precision_table<Type>(), Type, name, version, doc)
 #define STC_PRECISION_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_PRECISION(Type, name, version, doc);      \
   STC_PLUGIN_LIBRARY(plain, Type)

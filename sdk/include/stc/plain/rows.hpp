@@ -28,8 +28,7 @@ struct RowShape {
   static RowShape of(const std::string& name, int32_t dtype, const std::vector<int64_t>& sizes) {
     RowShape shape{dtype, static_cast<uint32_t>(dtype_size(dtype)), 1};
     if (shape.element_bytes == 0) {
-      throw Fault(STC_ERROR_INTERNAL,
-                  "field " + name + ": got dtype " + std::to_string(dtype) + ", which is none");
+      throw Fault(STC_ERROR_INTERNAL, "field " + name + ": got dtype " + std::to_string(dtype) + ", which is none");
     }
     for (int64_t size : sizes) {
       if (size < 0 || shape.elements < 0) {
@@ -50,11 +49,8 @@ class Rows {
  public:
   static constexpr std::size_t kMaxFields = 32;
 
-  Rows(std::span<const detail::RowShape> shapes,
-       stc_row_buffer* buffers,
-       uint32_t capacity,
-       uint64_t* cursors = nullptr,
-       uint32_t* flags = nullptr)
+  Rows(std::span<const detail::RowShape> shapes, stc_row_buffer* buffers, uint32_t capacity,
+       uint64_t* cursors = nullptr, uint32_t* flags = nullptr)
       : shapes_(shapes),
         buffers_(buffers),
         capacity_(capacity),
@@ -65,8 +61,7 @@ class Rows {
       buffers_[f].needed_bytes = 0;
       if (is_ragged(f)) {
         if (buffers_[f].offsets == nullptr) {
-          throw Fault(STC_ERROR_INVALID_ARGUMENT,
-                      "rows: field " + std::to_string(f) + " is ragged, got no offsets");
+          throw Fault(STC_ERROR_INVALID_ARGUMENT, "rows: field " + std::to_string(f) + " is ragged, got no offsets");
         }
         buffers_[f].offsets[0] = 0;
       }
@@ -99,9 +94,7 @@ class Rows {
       std::memcpy(to.data(), values.data(), values.size_bytes());
     }
   }
-  void put(uint32_t field, std::string_view text) {
-    put(field, std::span<const char>(text.data(), text.size()));
-  }
+  void put(uint32_t field, std::string_view text) { put(field, std::span<const char>(text.data(), text.size())); }
   template <class T>
   void put(uint32_t field, const std::vector<T>& values) {
     put(field, std::span<const T>(values));
@@ -119,8 +112,7 @@ class Rows {
   /// for all rows. \param cursor restarts at this row (next only). \param flags STC_ROW_*.
   bool commit(uint64_t cursor = 0, uint32_t flags = 0) {
     if (num_rows_ >= capacity_) {
-      throw Fault(STC_ERROR_INTERNAL,
-                  "rows: more rows written than the " + std::to_string(capacity_) + " asked for");
+      throw Fault(STC_ERROR_INTERNAL, "rows: more rows written than the " + std::to_string(capacity_) + " asked for");
     }
     if (overflow_ && !is_get_) {
       for (std::size_t f = 0; f < shapes_.size(); ++f) {
@@ -135,9 +127,8 @@ class Rows {
     for (std::size_t f = 0; f < shapes_.size(); ++f) {
       const uint64_t written = end_[f] - begin_[f];
       if (!is_ragged(f) && written != row_bytes(f)) {
-        throw Fault(STC_ERROR_INTERNAL,
-                    "rows: field " + std::to_string(f) + ": got " + std::to_string(written) +
-                        " bytes, a row has " + std::to_string(row_bytes(f)));
+        throw Fault(STC_ERROR_INTERNAL, "rows: field " + std::to_string(f) + ": got " + std::to_string(written) +
+                                            " bytes, a row has " + std::to_string(row_bytes(f)));
       }
       if (is_ragged(f)) {
         buffers_[f].offsets[num_rows_ + 1] = end_[f] / shapes_[f].element_bytes;
@@ -167,8 +158,7 @@ class Rows {
   void finish_get() {
     if (num_rows_ != capacity_) {
       throw Fault(STC_ERROR_INTERNAL,
-                  "rows: got " + std::to_string(num_rows_) + " rows, asked for " +
-                      std::to_string(capacity_));
+                  "rows: got " + std::to_string(num_rows_) + " rows, asked for " + std::to_string(capacity_));
     }
     if (overflow_) {
       for (std::size_t f = 0; f < shapes_.size(); ++f) {
@@ -184,15 +174,13 @@ class Rows {
   }
   void expect(uint32_t field, int32_t dtype, std::size_t element_bytes) const {
     if (field >= shapes_.size()) {
-      throw Fault(STC_ERROR_INTERNAL,
-                  "rows: field " + std::to_string(field) + " of " + std::to_string(shapes_.size()));
+      throw Fault(STC_ERROR_INTERNAL, "rows: field " + std::to_string(field) + " of " + std::to_string(shapes_.size()));
     }
-    const bool same = shapes_[field].dtype == dtype ||
-                      (dtype == STC_DTYPE_UINT8 && shapes_[field].dtype == STC_DTYPE_BOOL);
+    const bool same =
+        shapes_[field].dtype == dtype || (dtype == STC_DTYPE_UINT8 && shapes_[field].dtype == STC_DTYPE_BOOL);
     if (!same || shapes_[field].element_bytes != element_bytes) {
-      throw Fault(STC_ERROR_INTERNAL,
-                  "rows: field " + std::to_string(field) + ": got " + dtype_name(dtype) +
-                      ", the field is " + dtype_name(shapes_[field].dtype));
+      throw Fault(STC_ERROR_INTERNAL, "rows: field " + std::to_string(field) + ": got " + dtype_name(dtype) +
+                                          ", the field is " + dtype_name(shapes_[field].dtype));
     }
   }
   /// Where `count` elements go; null when they do not fit. Counts them in either case.

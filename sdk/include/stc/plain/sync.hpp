@@ -96,9 +96,8 @@ inline std::optional<std::string_view> optional_text(const char* text) {
 
 inline void write_version(const std::string& version, char (&out)[128]) {
   if (version.size() >= sizeof out) {
-    throw Fault(
-        STC_ERROR_INTERNAL,
-        "version: got " + std::to_string(version.size()) + " bytes, at most 127 are allowed");
+    throw Fault(STC_ERROR_INTERNAL,
+                "version: got " + std::to_string(version.size()) + " bytes, at most 127 are allowed");
   }
   std::memcpy(out, version.c_str(), version.size() + 1);
 }
@@ -107,12 +106,8 @@ template <class T>
 struct SyncSlots : Slots<T, stc_sync> {
   using Base = Slots<T, stc_sync>;
   static_assert(
-      requires(T & t,
-               std::string_view text,
-               std::optional<std::string_view> version,
-               const SyncListing& entries,
-               const SyncChunks& chunks,
-               const SyncCommit& commit) {
+      requires(T & t, std::string_view text, std::optional<std::string_view> version, const SyncListing& entries,
+               const SyncChunks& chunks, const SyncCommit& commit) {
         { t.identity() } -> std::convertible_to<SyncIdentity>;
         t.list(text, version, entries);
         t.read(text, version, chunks);
@@ -134,46 +129,32 @@ struct SyncSlots : Slots<T, stc_sync> {
       export_to(out, raw);
     });
   }
-  static stc_error* list(stc_sync* self,
-                         const char* prefix,
-                         const char* version,
-                         stc_sync_entry_fn fn,
+  static stc_error* list(stc_sync* self, const char* prefix, const char* version, stc_sync_entry_fn fn,
                          void* ctx) noexcept {
     return Base::call(self, [&](T& sync) {
       const SyncListing entries(Base::box(self).host(), fn, ctx);
       sync.list(std::string_view(prefix == nullptr ? "" : prefix), optional_text(version), entries);
     });
   }
-  static stc_error* read(stc_sync* self,
-                         const char* path,
-                         const char* version,
-                         stc_sync_chunk_fn fn,
+  static stc_error* read(stc_sync* self, const char* path, const char* version, stc_sync_chunk_fn fn,
                          void* ctx) noexcept {
     return Base::call(self, [&](T& sync) {
       const SyncChunks chunks(Base::box(self).host(), fn, ctx);
       sync.read(std::string_view(path), optional_text(version), chunks);
     });
   }
-  static stc_error* commit(stc_sync* self,
-                           const stc_sync_operation* operations,
-                           uint32_t n,
-                           uint32_t stride,
-                           const char* expected_version,
-                           const char* message,
-                           uint32_t flags,
+  static stc_error* commit(stc_sync* self, const stc_sync_operation* operations, uint32_t n, uint32_t stride,
+                           const char* expected_version, const char* message, uint32_t flags,
                            char out_version[128]) noexcept {
     return Base::call(self, [&](T& sync) {
       SyncCommit commit;
       commit.operations.reserve(n);
       for (uint32_t i = 0; i < n; ++i) {
-        const char* at =
-            reinterpret_cast<const char*>(operations) + static_cast<std::size_t>(i) * stride;
+        const char* at = reinterpret_cast<const char*>(operations) + static_cast<std::size_t>(i) * stride;
         const stc_sync_operation raw = imported(reinterpret_cast<const stc_sync_operation*>(at));
-        commit.operations.push_back({raw.kind,
-                                     raw.path,
-                                     std::string_view(static_cast<const char*>(raw.data),
-                                                      raw.data == nullptr ? 0 : raw.size),
-                                     raw.file});
+        commit.operations.push_back(
+            {raw.kind, raw.path,
+             std::string_view(static_cast<const char*>(raw.data), raw.data == nullptr ? 0 : raw.size), raw.file});
       }
       commit.expected_version = optional_text(expected_version);
       commit.message = message == nullptr ? "" : message;
@@ -182,9 +163,7 @@ struct SyncSlots : Slots<T, stc_sync> {
     });
   }
   static stc_error* poll(stc_sync* self, char out_version[128]) noexcept {
-    return Base::call(self, [&](T& sync) {
-      write_version(sync.poll(), *reinterpret_cast<char(*)[128]>(out_version));
-    });
+    return Base::call(self, [&](T& sync) { write_version(sync.poll(), *reinterpret_cast<char(*)[128]>(out_version)); });
   }
   static stc_error* ensure(stc_sync* self, int32_t create, int32_t is_private) noexcept {
     return Base::call(self, [&](T& sync) { sync.ensure(create != 0, is_private != 0); });
@@ -203,8 +182,7 @@ struct SyncSlots : Slots<T, stc_sync> {
     Base::call_void(self, "cancel", [](T& sync) { sync.cancel(); });
   }
   static stc_error* compact(stc_sync* self, const char* const* keep, uint32_t n) noexcept {
-    return Base::call(self,
-                      [&](T& sync) { sync.compact(std::vector<std::string>(keep, keep + n)); });
+    return Base::call(self, [&](T& sync) { sync.compact(std::vector<std::string>(keep, keep + n)); });
   }
 };
 

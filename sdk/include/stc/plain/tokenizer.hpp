@@ -62,11 +62,7 @@ struct TokenizerSlots : Slots<T, stc_tokenizer> {
       },
       "a tokenizer has uint64_t size()");
 
-  static stc_error* encode(stc_tokenizer* self,
-                           const char* text,
-                           uint64_t size,
-                           int32_t* ids,
-                           uint64_t capacity,
+  static stc_error* encode(stc_tokenizer* self, const char* text, uint64_t size, int32_t* ids, uint64_t capacity,
                            uint64_t* count) noexcept {
     return Base::call(self, [&](T& tokenizer) {
       const std::string_view view(text, size);
@@ -80,11 +76,7 @@ struct TokenizerSlots : Slots<T, stc_tokenizer> {
       }
     });
   }
-  static stc_error* decode(stc_tokenizer* self,
-                           const int32_t* ids,
-                           uint64_t count,
-                           char* text,
-                           uint64_t capacity,
+  static stc_error* decode(stc_tokenizer* self, const int32_t* ids, uint64_t count, char* text, uint64_t capacity,
                            uint64_t* size) noexcept {
     return Base::call(self, [&](T& tokenizer) {
       const std::span<const int32_t> view(ids, count);
@@ -99,22 +91,19 @@ struct TokenizerSlots : Slots<T, stc_tokenizer> {
     });
   }
   static uint64_t size(stc_tokenizer* self) noexcept {
-    return Base::template call_value<uint64_t>(
-        self, "size", 0, [](T& tokenizer) { return tokenizer.size(); });
+    return Base::template call_value<uint64_t>(self, "size", 0, [](T& tokenizer) { return tokenizer.size(); });
   }
   static uint64_t max_token_bytes(stc_tokenizer* self) noexcept {
-    return Base::template call_value<uint64_t>(
-        self, "max_token_bytes", 0, [](T& tokenizer) { return tokenizer.max_token_bytes(); });
+    return Base::template call_value<uint64_t>(self, "max_token_bytes", 0,
+                                               [](T& tokenizer) { return tokenizer.max_token_bytes(); });
   }
   static uint64_t safe_cut(stc_tokenizer* self, const char* text, uint64_t size) noexcept {
-    return Base::template call_value<uint64_t>(self, "safe_cut", 0, [&](T& tokenizer) {
-      return tokenizer.safe_cut(std::string_view(text, size));
-    });
+    return Base::template call_value<uint64_t>(
+        self, "safe_cut", 0, [&](T& tokenizer) { return tokenizer.safe_cut(std::string_view(text, size)); });
   }
   static int32_t special_token(stc_tokenizer* self, const char* role) noexcept {
-    return Base::template call_value<int32_t>(self, "special_token", -1, [&](T& tokenizer) {
-      return tokenizer.special_token(std::string_view(role));
-    });
+    return Base::template call_value<int32_t>(
+        self, "special_token", -1, [&](T& tokenizer) { return tokenizer.special_token(std::string_view(role)); });
   }
 
  private:
@@ -155,8 +144,7 @@ const stc_tokenizer_api* tokenizer_table() {
 }  // namespace stc::detail
 
 #define STC_DEFINE_TOKENIZER(Type, name, version, doc) \
-  STC_DEFINE_PLUGIN(                                   \
-      STC_KIND_TOKENIZER, ::stc::detail::tokenizer_table<Type>(), Type, name, version, doc)
+  STC_DEFINE_PLUGIN(STC_KIND_TOKENIZER, ::stc::detail::tokenizer_table<Type>(), Type, name, version, doc)
 #define STC_TOKENIZER_PLUGIN(Type, name, version, doc) \
   STC_DEFINE_TOKENIZER(Type, name, version, doc);      \
   STC_PLUGIN_LIBRARY(plain, Type)

@@ -43,16 +43,15 @@ struct AutogradCall {
     for (Tensor& tensor : from) *to++ = tensor.release();
   }
   static stc_error* forward(void* ctx, const stc_tensor* inputs, uint32_t num_inputs, stc_tensor* outputs,
-                            uint32_t num_outputs, stc_tensor* saved, uint32_t max_saved,
-                            uint32_t* num_saved) noexcept {
+                            uint32_t num_outputs, stc_tensor* saved, uint32_t max_saved, uint32_t* num_saved) noexcept {
     auto& self = *static_cast<AutogradCall*>(ctx);
     return stc::detail::guarded(self.host, [&] {
       std::vector<Tensor> keep;
       std::vector<Tensor> results = self.function.forward(share_all(inputs, num_inputs), keep);
       if (results.size() != num_outputs || keep.size() > max_saved) {
-        throw Fault(STC_ERROR_INVALID_ARGUMENT, "forward gave " + std::to_string(results.size()) + " results and saved " +
-                                                    std::to_string(keep.size()) + ", expected " +
-                                                    std::to_string(num_outputs) + " and at most " +
+        throw Fault(STC_ERROR_INVALID_ARGUMENT, "forward gave " + std::to_string(results.size()) +
+                                                    " results and saved " + std::to_string(keep.size()) +
+                                                    ", expected " + std::to_string(num_outputs) + " and at most " +
                                                     std::to_string(max_saved));
       }
       write(results, outputs);

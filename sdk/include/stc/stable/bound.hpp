@@ -104,8 +104,8 @@ inline stc_tensor_info check_gradient(const Host& host, stc_tensor gradient, con
   const bool same_shape = static_cast<size_t>(info.ndim) == bound.sizes.size() &&
                           std::equal(bound.sizes.begin(), bound.sizes.end(), info.sizes);
   if (!same_shape) {
-    refuse(bound.name, "gradient has shape " + shape_text(info.sizes, static_cast<size_t>(info.ndim)) +
-                           ", expected " + shape_text(bound.sizes));
+    refuse(bound.name, "gradient has shape " + shape_text(info.sizes, static_cast<size_t>(info.ndim)) + ", expected " +
+                           shape_text(bound.sizes));
   }
   if (info.device_type != bound.device_type || info.device_index != bound.device_index) {
     refuse(bound.name, "gradient is on another device than the parameter");
@@ -115,8 +115,8 @@ inline stc_tensor_info check_gradient(const Host& host, stc_tensor gradient, con
 
 inline void check_count(const Gradients& gradients, size_t bound) {
   if (gradients.size() == bound) return;
-  throw Fault(STC_ERROR_INVALID_ARGUMENT, "step: got " + std::to_string(gradients.size()) +
-                                              " gradients, expected " + std::to_string(bound));
+  throw Fault(STC_ERROR_INVALID_ARGUMENT,
+              "step: got " + std::to_string(gradients.size()) + " gradients, expected " + std::to_string(bound));
 }
 
 inline void check_group(uint32_t index, size_t num_groups) {

@@ -27,6 +27,6 @@ using StateReader = BasicStateReader<Level>;
   STC_DEFINE_PLUGIN(STC_KIND_MODEL, (&::stc::ModelSlots<Type, ::stc::stable::Level>::kTable), Type, name, version, doc)
 
 /// The only plugin of its library.
-#define STC_MODEL_PLUGIN(Type, name, version, doc)        \
+#define STC_MODEL_PLUGIN(Type, name, version, doc)  \
   STC_DEFINE_STABLE_MODEL(Type, name, version, doc) \
   STC_PLUGIN_LIBRARY(stable, Type)

@@ -160,7 +160,8 @@ using Result = typename decltype(result_type<text>())::type;
 template <Text text, bool kListed = true>
 struct Operator {
   static constexpr Schema kSchema = read_schema(text.value);
-  static constexpr size_t kStack = kSchema.num_arguments > kSchema.num_results ? kSchema.num_arguments : kSchema.num_results;
+  static constexpr size_t kStack =
+      kSchema.num_arguments > kSchema.num_results ? kSchema.num_arguments : kSchema.num_results;
   /// In the library's list from its loading on, if the operator is called anywhere in it.
   static inline const bool listed = (stc::detail::operator_schemas().push_back(text.value), true);
 
@@ -173,7 +174,8 @@ struct Operator {
   }
 
   template <size_t... R>
-  static Result<text> results([[maybe_unused]] const std::array<StableIValue, kStack>& stack, std::index_sequence<R...>) {
+  static Result<text> results([[maybe_unused]] const std::array<StableIValue, kStack>& stack,
+                              std::index_sequence<R...>) {
     if constexpr (kSchema.num_results == 0) {
       return;
     } else if constexpr (kSchema.num_results == 1 && kSchema.results[0] == Type::kTensorList) {

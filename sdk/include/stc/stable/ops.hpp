@@ -1,6 +1,7 @@
 /// \file
 /// Operators by their usual names, for models and optimizers at level stable. They are templates so that a
-/// library lists only those that it calls. Shapes and semantics are LibTorch's; what is not here is one call<"schema"> away.
+/// library lists only those that it calls. Shapes and semantics are LibTorch's; what is not here is one call<"schema">
+/// away.
 ///
 /// Operators of namespace stc are registered by the host: variants without Scalar arguments, with gradients.
 #pragma once
@@ -35,12 +36,11 @@ Tensor bmm(const Tensor& self, const Tensor& mat2) {
 /// beta self + alpha mat1 mat2
 template <int = 0>
 Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, double beta = 1, double alpha = 1) {
-  return call<"stc::addmm(Tensor self, Tensor mat1, Tensor mat2, float beta, float alpha) -> Tensor">(
-      self, mat1, mat2, beta, alpha);
+  return call<"stc::addmm(Tensor self, Tensor mat1, Tensor mat2, float beta, float alpha) -> Tensor">(self, mat1, mat2,
+                                                                                                      beta, alpha);
 }
 template <int = 0>
-Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, double beta = 1,
-                      double alpha = 1) {
+Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, double beta = 1, double alpha = 1) {
   return call<"stc::baddbmm(Tensor self, Tensor batch1, Tensor batch2, float beta, float alpha) -> Tensor">(
       self, batch1, batch2, beta, alpha);
 }
@@ -88,36 +88,54 @@ Tensor pow(const Tensor& self, double exponent) {
 /// self + value tensor1 tensor2
 template <int = 0>
 Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, double value = 1) {
-  return call<"stc::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, float value) -> Tensor">(
-      self, tensor1, tensor2, value);
+  return call<"stc::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, float value) -> Tensor">(self, tensor1,
+                                                                                                  tensor2, value);
 }
 /// self + value tensor1 / tensor2
 template <int = 0>
 Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, double value = 1) {
-  return call<"stc::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, float value) -> Tensor">(
-      self, tensor1, tensor2, value);
+  return call<"stc::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, float value) -> Tensor">(self, tensor1,
+                                                                                                  tensor2, value);
 }
 template <int = 0>
-Tensor neg(const Tensor& self) { return call<"aten::neg(Tensor self) -> Tensor">(self); }
+Tensor neg(const Tensor& self) {
+  return call<"aten::neg(Tensor self) -> Tensor">(self);
+}
 template <int = 0>
-Tensor exp(const Tensor& self) { return call<"aten::exp(Tensor self) -> Tensor">(self); }
+Tensor exp(const Tensor& self) {
+  return call<"aten::exp(Tensor self) -> Tensor">(self);
+}
 template <int = 0>
-Tensor log(const Tensor& self) { return call<"aten::log(Tensor self) -> Tensor">(self); }
+Tensor log(const Tensor& self) {
+  return call<"aten::log(Tensor self) -> Tensor">(self);
+}
 template <int = 0>
-Tensor sqrt(const Tensor& self) { return call<"aten::sqrt(Tensor self) -> Tensor">(self); }
+Tensor sqrt(const Tensor& self) {
+  return call<"aten::sqrt(Tensor self) -> Tensor">(self);
+}
 template <int = 0>
-Tensor rsqrt(const Tensor& self) { return call<"aten::rsqrt(Tensor self) -> Tensor">(self); }
+Tensor rsqrt(const Tensor& self) {
+  return call<"aten::rsqrt(Tensor self) -> Tensor">(self);
+}
 
 /* ---- activations, normalisation, attention ---------------------------------------------------------- */
 
 template <int = 0>
-Tensor relu(const Tensor& self) { return call<"aten::relu(Tensor self) -> Tensor">(self); }
+Tensor relu(const Tensor& self) {
+  return call<"aten::relu(Tensor self) -> Tensor">(self);
+}
 template <int = 0>
-Tensor silu(const Tensor& self) { return call<"aten::silu(Tensor self) -> Tensor">(self); }
+Tensor silu(const Tensor& self) {
+  return call<"aten::silu(Tensor self) -> Tensor">(self);
+}
 template <int = 0>
-Tensor tanh(const Tensor& self) { return call<"aten::tanh(Tensor self) -> Tensor">(self); }
+Tensor tanh(const Tensor& self) {
+  return call<"aten::tanh(Tensor self) -> Tensor">(self);
+}
 template <int = 0>
-Tensor sigmoid(const Tensor& self) { return call<"aten::sigmoid(Tensor self) -> Tensor">(self); }
+Tensor sigmoid(const Tensor& self) {
+  return call<"aten::sigmoid(Tensor self) -> Tensor">(self);
+}
 /// approximate: "none" or "tanh"
 template <int = 0>
 Tensor gelu(const Tensor& self, std::string_view approximate = "none") {
@@ -129,19 +147,18 @@ Tensor softmax(const Tensor& self, int64_t dim) {
 }
 template <int = 0>
 Tensor log_softmax(const Tensor& self, int64_t dim) {
-  return call<"aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor">(self, dim,
-                                                                                                std::nullopt);
+  return call<"aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor">(self, dim, std::nullopt);
 }
 template <int = 0>
 Tensor layer_norm(const Tensor& input, const Sizes& normalized_shape, const Tensor& weight = {},
-                         const Tensor& bias = {}, double eps = 1e-5) {
+                  const Tensor& bias = {}, double eps = 1e-5) {
   return call<
       "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
       "float eps=1e-05, bool cudnn_enable=True) -> Tensor">(input, normalized_shape, weight, bias, eps, true);
 }
 template <int = 0>
 Tensor rms_norm(const Tensor& input, const Sizes& normalized_shape, const Tensor& weight = {},
-                       std::optional<double> eps = std::nullopt) {
+                std::optional<double> eps = std::nullopt) {
   return call<
       "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor">(
       input, normalized_shape, weight, eps);
@@ -149,8 +166,8 @@ Tensor rms_norm(const Tensor& input, const Sizes& normalized_shape, const Tensor
 /// query (B,H,T,D), key and value (B,H,S,D)
 template <int = 0>
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                           const Tensor& mask = {}, double dropout_p = 0, bool is_causal = false,
-                                           std::optional<double> scale = std::nullopt, bool enable_gqa = false) {
+                                    const Tensor& mask = {}, double dropout_p = 0, bool is_causal = false,
+                                    std::optional<double> scale = std::nullopt, bool enable_gqa = false) {
   return call<
       "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
       "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor">(
@@ -200,7 +217,7 @@ Tensor permute(const Tensor& self, const Sizes& dims) {
 template <int = 0>
 Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   return call<"aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)">(self, dim, start,
-                                                                                                  length);
+                                                                                                 length);
 }
 template <int = 0>
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim = 0) {
@@ -209,7 +226,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim = 0) {
 template <int = 0>
 std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim = 0) {
   return call<"aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]">(self, split_size,
-                                                                                                       dim);
+                                                                                                      dim);
 }
 /// dtype: STC_DTYPE_*
 template <int = 0>
@@ -219,7 +236,9 @@ Tensor to(const Tensor& self, int32_t dtype) {
       "MemoryFormat? memory_format=None) -> Tensor(a)">(self, dtype, false, false, std::nullopt);
 }
 template <int = 0>
-Tensor detach(const Tensor& self) { return call<"aten::detach(Tensor(a) self) -> Tensor(a)">(self); }
+Tensor detach(const Tensor& self) {
+  return call<"aten::detach(Tensor(a) self) -> Tensor(a)">(self);
+}
 template <int = 0>
 Tensor clone(const Tensor& self) {
   return call<"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor">(self, std::nullopt);
@@ -238,7 +257,7 @@ Tensor sum(const Tensor& self) {
 /// Over all dimensions when dim is absent.
 template <int = 0>
 Tensor vector_norm(const Tensor& self, double ord = 2, const std::optional<Sizes>& dim = std::nullopt,
-                          bool keepdim = false) {
+                   bool keepdim = false) {
   return call<"stc::vector_norm(Tensor self, float ord, int[]? dim, bool keepdim) -> Tensor">(self, ord, dim, keepdim);
 }
 template <int = 0>
@@ -281,7 +300,9 @@ Tensor full(const Tensor& like, const Sizes& size, double value) {
   return call<"stc::full(Tensor like, int[] size, float value) -> Tensor">(like, size, value);
 }
 template <int = 0>
-Tensor zeros_like(const Tensor& self) { return call<"stc::zeros_like(Tensor self) -> Tensor">(self); }
+Tensor zeros_like(const Tensor& self) {
+  return call<"stc::zeros_like(Tensor self) -> Tensor">(self);
+}
 template <int = 0>
 Tensor fill(const Tensor& self, double value) {
   return call<"stc::fill(Tensor self, float value) -> Tensor">(self, value);
@@ -294,7 +315,9 @@ void copy_(const Tensor& self, const Tensor& source, bool non_blocking = false) 
   call<"aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)">(self, source, non_blocking);
 }
 template <int = 0>
-void zero_(const Tensor& self) { call<"aten::zero_(Tensor(a!) self) -> Tensor(a!)">(self); }
+void zero_(const Tensor& self) {
+  call<"aten::zero_(Tensor(a!) self) -> Tensor(a!)">(self);
+}
 template <int = 0>
 void fill_(const Tensor& self, double value) {
   call<"stc::fill_(Tensor(a!) self, float value) -> Tensor(a!)">(self, value);

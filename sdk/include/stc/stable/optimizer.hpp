@@ -29,11 +29,11 @@ inline stc_tensor_info tensor_info(const Host& host, stc_tensor tensor) {
 }  // namespace stc::stable
 
 /// One optimizer of a library of several; STC_PLUGIN_LIBRARY(stable, Type1, Type2) puts them together.
-#define STC_DEFINE_STABLE_OPTIMIZER(Type, name, version, doc)                                               \
-  STC_DEFINE_PLUGIN(STC_KIND_OPTIMIZER, (&::stc::OptimizerSlots<Type, ::stc::stable::Level>::kTable), Type, \
-                    name, version, doc)
+#define STC_DEFINE_STABLE_OPTIMIZER(Type, name, version, doc)                                                     \
+  STC_DEFINE_PLUGIN(STC_KIND_OPTIMIZER, (&::stc::OptimizerSlots<Type, ::stc::stable::Level>::kTable), Type, name, \
+                    version, doc)
 
 /// The only plugin of its library.
-#define STC_OPTIMIZER_PLUGIN(Type, name, version, doc)     \
+#define STC_OPTIMIZER_PLUGIN(Type, name, version, doc)  \
   STC_DEFINE_STABLE_OPTIMIZER(Type, name, version, doc) \
   STC_PLUGIN_LIBRARY(stable, Type)

@@ -19,8 +19,15 @@ struct Text {
 
 /// Types of arguments and results. An optional type is its base plus kOptional.
 enum class Type : unsigned char {
-  kTensor = 1, kTensorList, kInt, kFloat, kBool, kIntList, kDtype, kString,
-  kOther,             // Device, Layout, MemoryFormat, Generator: only as an absent optional
+  kTensor = 1,
+  kTensorList,
+  kInt,
+  kFloat,
+  kBool,
+  kIntList,
+  kDtype,
+  kString,
+  kOther,  // Device, Layout, MemoryFormat, Generator: only as an absent optional
   kOptional = 0x40,
 };
 constexpr Type optional_of(Type type) {

@@ -32,8 +32,8 @@ struct AtLoad {
 #endif
 
 #if defined(HOSTILE_ENTRY_THROWS_RUNTIME_ERROR) || defined(HOSTILE_ENTRY_THROWS_INT)
-extern "C" __attribute__((visibility("default"))) stc_error* stc_plugin_entry_v1(
-    const stc_host*, const stc_plugin_set**) {
+extern "C" __attribute__((visibility("default"))) stc_error* stc_plugin_entry_v1(const stc_host*,
+                                                                                 const stc_plugin_set**) {
 #ifdef HOSTILE_ENTRY_THROWS_INT
   throw 42;
 #else

@@ -46,13 +46,11 @@ struct FieldShape {
 inline std::vector<FieldShape> field_shapes(const stc_dataset_info& info) {
   std::vector<FieldShape> shapes;
   for (uint32_t i = 0; i < info.num_fields; ++i) {
-    const char* at =
-        reinterpret_cast<const char*>(info.fields) + std::size_t{i} * info.field_stride;
+    const char* at = reinterpret_cast<const char*>(info.fields) + std::size_t{i} * info.field_stride;
     const auto field = stc::detail::imported(reinterpret_cast<const stc_field_info*>(at));
     FieldShape shape{field.name, field.form, stc::dtype_size(field.dtype), 1};
     for (int32_t d = 0; d < field.ndim; ++d) {
-      shape.elements =
-          field.sizes[d] < 0 || shape.elements < 0 ? -1 : shape.elements * field.sizes[d];
+      shape.elements = field.sizes[d] < 0 || shape.elements < 0 ? -1 : shape.elements * field.sizes[d];
     }
     shapes.push_back(std::move(shape));
   }
@@ -68,9 +66,7 @@ class RowBuffers {
     for (std::size_t f = 0; f < shapes.size(); ++f) {
       const bool ragged = shapes[f].elements < 0;
       offsets_[f].assign(ragged ? rows + 1 : 0, 0);
-      resize(f,
-             ragged ? ragged_bytes
-                    : rows * static_cast<uint64_t>(shapes[f].elements) * shapes[f].element_bytes);
+      resize(f, ragged ? ragged_bytes : rows * static_cast<uint64_t>(shapes[f].elements) * shapes[f].element_bytes);
     }
   }
   stc_row_buffer* raw() { return raw_.data(); }
@@ -93,10 +89,8 @@ class RowBuffers {
   std::string field(std::size_t f, uint32_t row) const {
     const bool ragged = shapes_[f].elements < 0;
     const uint64_t bytes = shapes_[f].element_bytes;
-    const uint64_t begin =
-        ragged ? offsets_[f][row] : row * static_cast<uint64_t>(shapes_[f].elements);
-    const uint64_t end =
-        ragged ? offsets_[f][row + 1] : begin + static_cast<uint64_t>(shapes_[f].elements);
+    const uint64_t begin = ragged ? offsets_[f][row] : row * static_cast<uint64_t>(shapes_[f].elements);
+    const uint64_t end = ragged ? offsets_[f][row + 1] : begin + static_cast<uint64_t>(shapes_[f].elements);
     if (begin > end || end * bytes > raw_[f].capacity_bytes) {
       return "offsets leave the buffer";
     }
@@ -114,12 +108,8 @@ class RowBuffers {
   inline static const std::string kGuard = std::string(16, '\x5a');
   void resize(std::size_t f, uint64_t bytes) {
     data_[f] = std::string(bytes, '\0') + kGuard;
-    raw_[f] = {STC_SIZE_TO_END(stc_row_buffer, needed_bytes),
-               0,
-               data_[f].data(),
-               bytes,
-               offsets_[f].empty() ? nullptr : offsets_[f].data(),
-               0};
+    raw_[f] = {STC_SIZE_TO_END(stc_row_buffer, needed_bytes),      0, data_[f].data(), bytes,
+               offsets_[f].empty() ? nullptr : offsets_[f].data(), 0};
   }
   const std::vector<FieldShape>& shapes_;
   std::vector<std::string> data_;
@@ -130,10 +120,7 @@ class RowBuffers {
 /// A reader of one shard, closed at the end of its scope.
 class OpenStream {
  public:
-  OpenStream(const DatasetInstance& dataset,
-             const std::string& split,
-             uint32_t shard = 0,
-             uint32_t num_shards = 1)
+  OpenStream(const DatasetInstance& dataset, const std::string& split, uint32_t shard = 0, uint32_t num_shards = 1)
       : dataset_(dataset) {
     error = dataset.call(dataset.api().open, split.c_str(), shard, num_shards, &stream_);
   }
@@ -145,21 +132,13 @@ class OpenStream {
   OpenStream(const OpenStream&) = delete;
   OpenStream& operator=(const OpenStream&) = delete;
   SlotError get(const std::vector<int64_t>& rows, stc_row_buffer* buffers) const {
-    return dataset_.host().take(
-        dataset_.api().get(stream_, rows.data(), static_cast<uint32_t>(rows.size()), buffers));
+    return dataset_.host().take(dataset_.api().get(stream_, rows.data(), static_cast<uint32_t>(rows.size()), buffers));
   }
-  SlotError next(uint32_t n,
-                 stc_row_buffer* buffers,
-                 uint64_t* cursors,
-                 uint32_t* flags,
-                 uint32_t* rows,
+  SlotError next(uint32_t n, stc_row_buffer* buffers, uint64_t* cursors, uint32_t* flags, uint32_t* rows,
                  int32_t* end) const {
-    return dataset_.host().take(
-        dataset_.api().next(stream_, n, buffers, cursors, flags, rows, end));
+    return dataset_.host().take(dataset_.api().next(stream_, n, buffers, cursors, flags, rows, end));
   }
-  SlotError seek(uint64_t cursor) const {
-    return dataset_.host().take(dataset_.api().seek(stream_, cursor));
-  }
+  SlotError seek(uint64_t cursor) const { return dataset_.host().take(dataset_.api().seek(stream_, cursor)); }
   SlotError error;
 
  private:
@@ -167,11 +146,8 @@ class OpenStream {
   stc_stream* stream_ = nullptr;
 };
 
-inline std::vector<Row> get_rows(Report& report,
-                                 const OpenStream& stream,
-                                 const std::vector<FieldShape>& shapes,
-                                 const std::vector<int64_t>& indices,
-                                 uint64_t ragged_bytes = 1 << 16) {
+inline std::vector<Row> get_rows(Report& report, const OpenStream& stream, const std::vector<FieldShape>& shapes,
+                                 const std::vector<int64_t>& indices, uint64_t ragged_bytes = 1 << 16) {
   RowBuffers buffers(shapes, static_cast<uint32_t>(indices.size()), ragged_bytes);
   do {
     const SlotError error = stream.get(indices, buffers.raw());
@@ -188,12 +164,8 @@ inline std::vector<Row> get_rows(Report& report,
 }
 
 /// Reads on with calls of n rows until the end or `most` rows.
-inline std::vector<Row> next_rows(Report& report,
-                                  const OpenStream& stream,
-                                  const std::vector<FieldShape>& shapes,
-                                  uint32_t n,
-                                  uint64_t most,
-                                  uint64_t ragged_bytes = 1 << 16) {
+inline std::vector<Row> next_rows(Report& report, const OpenStream& stream, const std::vector<FieldShape>& shapes,
+                                  uint32_t n, uint64_t most, uint64_t ragged_bytes = 1 << 16) {
   std::vector<Row> rows;
   RowBuffers buffers(shapes, n, ragged_bytes);
   std::vector<uint64_t> cursors(n);
@@ -202,9 +174,7 @@ inline std::vector<Row> next_rows(Report& report,
     uint32_t got = 0;
     const SlotError error = stream.next(n, buffers.raw(), cursors.data(), flags.data(), &got, &end);
     if (!report.expect(!error, "next: " + error.message) ||
-        !report.expect(
-            got <= n,
-            "next gave " + std::to_string(got) + " rows, asked for " + std::to_string(n))) {
+        !report.expect(got <= n, "next gave " + std::to_string(got) + " rows, asked for " + std::to_string(n))) {
       break;
     }
     report.expect(!buffers.wrote_past_the_end(), "next wrote past the end of a buffer");
@@ -213,8 +183,7 @@ inline std::vector<Row> next_rows(Report& report,
       rows.back().cursor = cursors[i];
       rows.back().flags = flags[i];
     }
-    if (got == 0 && end == 0 &&
-        !report.expect(buffers.grow(), "next gave neither rows nor the end nor a size")) {
+    if (got == 0 && end == 0 && !report.expect(buffers.grow(), "next gave neither rows nor the end nor a size")) {
       break;
     }
   }
@@ -226,44 +195,31 @@ inline bool same_rows(const std::vector<Row>& a, const std::vector<Row>& b, std:
   if (a.size() < skip || a.size() - skip != b.size()) {
     return false;
   }
-  return std::equal(b.begin(),
-                    b.end(),
-                    a.begin() + static_cast<std::ptrdiff_t>(skip),
-                    [](const Row& x, const Row& y) {
-                      return x.fields == y.fields && x.flags == y.flags && x.cursor == y.cursor;
-                    });
+  return std::equal(b.begin(), b.end(), a.begin() + static_cast<std::ptrdiff_t>(skip), [](const Row& x, const Row& y) {
+    return x.fields == y.fields && x.flags == y.flags && x.cursor == y.cursor;
+  });
 }
 
-inline void check_description(Report& report,
-                              const DatasetInstance& dataset,
-                              const stc_dataset_info& info) {
+inline void check_description(Report& report, const DatasetInstance& dataset, const stc_dataset_info& info) {
   report.context("describe");
   report.expect(info.num_splits > 0 && info.num_fields > 0, "has no split or no field");
   const std::string fingerprint = info.fingerprint == nullptr ? "" : info.fingerprint;
-  report.expect(
-      !fingerprint.empty() && fingerprint.size() <= 128,
-      "the fingerprint has " + std::to_string(fingerprint.size()) + " bytes, expected 1 to 128");
+  report.expect(!fingerprint.empty() && fingerprint.size() <= 128,
+                "the fingerprint has " + std::to_string(fingerprint.size()) + " bytes, expected 1 to 128");
   for (const FieldShape& shape : field_shapes(info)) {
     report.expect(shape.element_bytes > 0, shape.name + ": dtype is none");
     const bool ragged = shape.form == STC_FIELD_UTF8 || shape.form == STC_FIELD_IDS;
     report.expect(ragged || shape.form == STC_FIELD_READY, shape.name + ": form is none");
-    report.expect(!ragged || shape.elements < 0,
-                  shape.name + ": text and ids have one dimension of -1");
-    report.expect(shape.form != STC_FIELD_UTF8 || shape.element_bytes == 1,
-                  shape.name + ": text has dtype uint8");
+    report.expect(!ragged || shape.elements < 0, shape.name + ": text and ids have one dimension of -1");
+    report.expect(shape.form != STC_FIELD_UTF8 || shape.element_bytes == 1, shape.name + ": text has dtype uint8");
   }
   const stc_dataset_info* again = nullptr;
   const SlotError error = dataset.call(dataset.api().describe, &again);
-  report.expect(!error && again->fingerprint == fingerprint,
-                "describe answers differently the second time");
+  report.expect(!error && again->fingerprint == fingerprint, "describe answers differently the second time");
 }
 
-inline void check_get(Report& report,
-                      const DatasetInstance& dataset,
-                      const stc_dataset_info& info,
-                      const std::string& split,
-                      int64_t num_rows,
-                      uint64_t most_rows) {
+inline void check_get(Report& report, const DatasetInstance& dataset, const stc_dataset_info& info,
+                      const std::string& split, int64_t num_rows, uint64_t most_rows) {
   report.context("get");
   const auto shapes = field_shapes(info);
   OpenStream stream(dataset, split);
@@ -275,8 +231,7 @@ inline void check_get(Report& report,
   if (!report.expect(rows.size() == all.size() && !rows.empty(), "gave no rows")) {
     return;
   }
-  report.expect(same_rows(rows, get_rows(report, stream, shapes, all, 0)),
-                "rows differ after asking for the size");
+  report.expect(same_rows(rows, get_rows(report, stream, shapes, all, 0)), "rows differ after asking for the size");
   std::vector<int64_t> mixed;
   for (std::size_t i = 0; i < all.size(); ++i) {
     mixed.push_back(all[(i * 7919 + 13) % all.size()]);
@@ -291,17 +246,14 @@ inline void check_get(Report& report,
   }
   for (int64_t wrong : {int64_t{-1}, num_rows}) {
     RowBuffers buffers(shapes, 1, 1 << 16);
-    report.expect(
-        static_cast<bool>(stream.get({wrong}, buffers.raw())),
-        "row " + std::to_string(wrong) + " of " + std::to_string(num_rows) + " gave no error");
+    report.expect(static_cast<bool>(stream.get({wrong}, buffers.raw())),
+                  "row " + std::to_string(wrong) + " of " + std::to_string(num_rows) + " gave no error");
   }
   std::vector<Report> reports(4);
   std::vector<std::thread> threads;
   for (Report& own : reports) {
-    threads.emplace_back([&] {
-      own.expect(same_rows(rows, get_rows(own, stream, shapes, all)),
-                 "rows differ between threads");
-    });
+    threads.emplace_back(
+        [&] { own.expect(same_rows(rows, get_rows(own, stream, shapes, all)), "rows differ between threads"); });
   }
   for (std::thread& thread : threads) {
     thread.join();
@@ -345,11 +297,8 @@ inline bool same_documents(const std::vector<Row>& a, const std::vector<Row>& b,
   return left == right;
 }
 
-inline void check_next(Report& report,
-                       const DatasetInstance& dataset,
-                       const stc_dataset_info& info,
-                       const std::string& split,
-                       uint64_t most_rows) {
+inline void check_next(Report& report, const DatasetInstance& dataset, const stc_dataset_info& info,
+                       const std::string& split, uint64_t most_rows) {
   report.context("next");
   const auto shapes = field_shapes(info);
   OpenStream stream(dataset, split);
@@ -358,8 +307,7 @@ inline void check_next(Report& report,
     return;
   }
   report.expect(!stream.seek(0), "seek to 0 failed");
-  report.expect(same_rows(rows, next_rows(report, stream, shapes, 7, rows.size())),
-                "rows differ after a seek to 0");
+  report.expect(same_rows(rows, next_rows(report, stream, shapes, 7, rows.size())), "rows differ after a seek to 0");
   const bool whole = rows.size() < most_rows;
   const uint64_t enough = whole ? UINT64_MAX : most_rows;
   OpenStream one_by_one(dataset, split);
@@ -373,8 +321,7 @@ inline void check_next(Report& report,
     OpenStream again(dataset, split);
     report.expect(!again.seek(rows[at].cursor), "a cursor of next was refused");
     const std::vector<Row> rest = next_rows(report, again, shapes, 7, rows.size() - at);
-    report.expect(same_rows(rows, rest, at),
-                  "the cursor of row " + std::to_string(at) + " restarts elsewhere");
+    report.expect(same_rows(rows, rest, at), "the cursor of row " + std::to_string(at) + " restarts elsewhere");
   }
   report.context("shards");
   if (whole) {
@@ -382,8 +329,7 @@ inline void check_next(Report& report,
     for (uint32_t shard = 0; shard < 3; ++shard) {
       OpenStream part(dataset, split, shard, 3);
       if (!part.error) {
-        const std::vector<std::string> own =
-            documents(next_rows(report, part, shapes, 7, most_rows));
+        const std::vector<std::string> own = documents(next_rows(report, part, shapes, 7, most_rows));
         parts.insert(parts.end(), own.begin(), own.end());
       }
     }
@@ -415,15 +361,14 @@ inline Report check_dataset(const Subject& subject, const DatasetCase& given = {
       return report;
     }
     const auto info = stc::detail::imported(raw);
-    report.expect(!other.call(other.api().describe, &raw_other) &&
-                      std::string(raw_other->fingerprint) == info.fingerprint,
-                  "two instances have different fingerprints");
+    report.expect(
+        !other.call(other.api().describe, &raw_other) && std::string(raw_other->fingerprint) == info.fingerprint,
+        "two instances have different fingerprints");
     detail::check_description(report, dataset, info);
 
     std::optional<int64_t> num_rows;
     for (uint32_t i = 0; i < info.num_splits; ++i) {
-      const char* at =
-          reinterpret_cast<const char*>(info.splits) + std::size_t{i} * info.split_stride;
+      const char* at = reinterpret_cast<const char*>(info.splits) + std::size_t{i} * info.split_stride;
       const auto split = stc::detail::imported(reinterpret_cast<const stc_split_info*>(at));
       if (given.split == split.name) {
         num_rows = split.num_rows;

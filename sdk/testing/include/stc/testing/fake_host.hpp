@@ -82,16 +82,13 @@ class FakeHost {
   std::string root;  // relative paths start here; empty: the working directory
   int32_t compute_dtype = STC_DTYPE_FLOAT32;
   std::atomic<bool> cancelled{false};
-  stc_device_info device{
-      STC_SIZE_TO_END(stc_device_info, memory_bytes), 0, STC_DEVICE_CPU, -1, 0, 0, 2, 0, 0};
+  stc_device_info device{STC_SIZE_TO_END(stc_device_info, memory_bytes), 0, STC_DEVICE_CPU, -1, 0, 0, 2, 0, 0};
   int num_threads = 2;
 
  private:
   /// What stc_error* points to here.
   static SlotError* as_error(stc_error* error) { return reinterpret_cast<SlotError*>(error); }
-  static const SlotError* as_error(const stc_error* error) {
-    return reinterpret_cast<const SlotError*>(error);
-  }
+  static const SlotError* as_error(const stc_error* error) { return reinterpret_cast<const SlotError*>(error); }
   stc_error* make_error(SlotError error) {
     ++errors_alive_;
     return reinterpret_cast<stc_error*>(new SlotError(std::move(error)));
@@ -120,9 +117,7 @@ class FakeHost {
       delete as_error(error);
     };
     table_.error_code = [](void*, const stc_error* error) { return as_error(error)->code; };
-    table_.error_message = [](void*, const stc_error* error) {
-      return as_error(error)->message.c_str();
-    };
+    table_.error_message = [](void*, const stc_error* error) { return as_error(error)->message.c_str(); };
   }
   void fill_messages() {
     table_.log = [](void* ctx, int32_t level, const char* message) {
@@ -145,10 +140,8 @@ class FakeHost {
     table_.trace = [](void*, const char*, int32_t) {};
   }
   void fill_config() {
-    table_.config_get =
-        [](void* ctx, const stc_config* config, const char* key, stc_value* out) -> stc_error* {
-      if (const auto* object =
-              std::get_if<Node::Object>(&reinterpret_cast<const Node*>(config)->data)) {
+    table_.config_get = [](void* ctx, const stc_config* config, const char* key, stc_value* out) -> stc_error* {
+      if (const auto* object = std::get_if<Node::Object>(&reinterpret_cast<const Node*>(config)->data)) {
         for (const auto& [name, node] : *object) {
           if (name == key) {
             *out = node.value();
@@ -166,10 +159,7 @@ class FakeHost {
       const auto* object = std::get_if<Node::Object>(&data);
       return object == nullptr ? 0 : object->size();
     };
-    table_.config_at = [](void* ctx,
-                          const stc_config* config,
-                          uint64_t index,
-                          const char** key,
+    table_.config_at = [](void* ctx, const stc_config* config, uint64_t index, const char** key,
                           stc_value* out) -> stc_error* {
       const auto& data = reinterpret_cast<const Node*>(config)->data;
       if (index >= self(ctx).table_.config_size(ctx, config)) {
@@ -206,37 +196,26 @@ class FakeHost {
       resolved = path[0] == '/' || base.empty() ? std::string(path) : base + "/" + path;
       return resolved.c_str();
     };
-    table_.create_inner = [](void* ctx,
-                             int32_t,
-                             const char* name,
-                             const stc_config*,
-                             const void**,
-                             void**,
-                             const stc_plugin**) {
-      return self(ctx).table_.error_new(ctx, STC_ERROR_NOT_FOUND, name);
-    };
+    table_.create_inner = [](void* ctx, int32_t, const char* name, const stc_config*, const void**, void**,
+                             const stc_plugin**) { return self(ctx).table_.error_new(ctx, STC_ERROR_NOT_FOUND, name); };
     table_.get_extension = [](void*, const char*) -> const void* { return nullptr; };
   }
   void fill_memory() {
-    table_.alloc =
-        [](void* ctx, uint64_t bytes, uint64_t alignment, int32_t, void** out) -> stc_error* {
+    table_.alloc = [](void* ctx, uint64_t bytes, uint64_t alignment, int32_t, void** out) -> stc_error* {
       *out = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-      return *out == nullptr ? self(ctx).table_.error_new(ctx, STC_ERROR_OUT_OF_MEMORY, "alloc")
-                             : nullptr;
+      return *out == nullptr ? self(ctx).table_.error_new(ctx, STC_ERROR_OUT_OF_MEMORY, "alloc") : nullptr;
     };
     table_.free = [](void*, void* memory) { std::free(memory); };
-    table_.parallel_for =
-        [](void* ctx, int64_t n, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* arg) {
-          const int64_t step = std::max<int64_t>(
-              {grain, 1, (n + self(ctx).num_threads - 1) / self(ctx).num_threads});
-          std::vector<std::thread> threads;
-          for (int64_t begin = 0; begin < n; begin += step) {
-            threads.emplace_back(fn, arg, begin, std::min(n, begin + step));
-          }
-          for (std::thread& thread : threads) {
-            thread.join();
-          }
-        };
+    table_.parallel_for = [](void* ctx, int64_t n, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* arg) {
+      const int64_t step = std::max<int64_t>({grain, 1, (n + self(ctx).num_threads - 1) / self(ctx).num_threads});
+      std::vector<std::thread> threads;
+      for (int64_t begin = 0; begin < n; begin += step) {
+        threads.emplace_back(fn, arg, begin, std::min(n, begin + step));
+      }
+      for (std::thread& thread : threads) {
+        thread.join();
+      }
+    };
     table_.device = [](void* ctx, stc_device_info* out) -> stc_error* {
       stc::detail::export_to(out, self(ctx).device);
       return nullptr;
@@ -245,16 +224,11 @@ class FakeHost {
   }
   static Node to_node(const Value& value) {
     switch (value.kind()) {
-      case STC_VALUE_BOOL:
-        return Node(value.as_bool());
-      case STC_VALUE_INT:
-        return Node(value.as_int());
-      case STC_VALUE_FLOAT:
-        return Node(value.as_double());
-      case STC_VALUE_STRING:
-        return Node(std::string(value.as_string()));
-      default:
-        return {};
+      case STC_VALUE_BOOL: return Node(value.as_bool());
+      case STC_VALUE_INT: return Node(value.as_int());
+      case STC_VALUE_FLOAT: return Node(value.as_double());
+      case STC_VALUE_STRING: return Node(std::string(value.as_string()));
+      default: return {};
     }
   }
 

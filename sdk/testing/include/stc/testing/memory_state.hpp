@@ -57,8 +57,7 @@ class MemoryState {
     return found == entries.end() ? nullptr : &found->second;
   }
   stc_error* unsupported() {
-    return host_.table().error_new(
-        host_.table().ctx, STC_ERROR_UNSUPPORTED, "tensors need stc/testing/torch_host.hpp");
+    return host_.table().error_new(host_.table().ctx, STC_ERROR_UNSUPPORTED, "tensors need stc/testing/torch_host.hpp");
   }
   void drop_loaned() {
     for (stc_tensor tensor : loaned_) {
@@ -98,8 +97,7 @@ class MemoryState {
     reader_.ctx = this;
     reader_.count = [](void* ctx) -> uint64_t { return self(ctx).entries.size(); };
     reader_.name = [](void* ctx, uint64_t index) -> const char* {
-      return std::next(self(ctx).entries.begin(), static_cast<std::ptrdiff_t>(index))
-          ->first.c_str();
+      return std::next(self(ctx).entries.begin(), static_cast<std::ptrdiff_t>(index))->first.c_str();
     };
     reader_.tensor = [](void* ctx, const char* name, stc_tensor* out) -> stc_error* {
       const Entry* entry = self(ctx).find(name);
@@ -118,16 +116,12 @@ class MemoryState {
       const Entry* entry = self(ctx).find(name);
       *out = {};
       if (entry != nullptr && entry->dtype != 0) {
-        *out = {const_cast<char*>(entry->data.data()),
-                entry->data.size(),
-                entry->dtype,
-                static_cast<int32_t>(entry->sizes.size()),
-                entry->sizes.data()};
+        *out = {const_cast<char*>(entry->data.data()), entry->data.size(), entry->dtype,
+                static_cast<int32_t>(entry->sizes.size()), entry->sizes.data()};
       }
       return nullptr;
     };
-    reader_.bytes =
-        [](void* ctx, const char* name, const void** data, uint64_t* size) -> stc_error* {
+    reader_.bytes = [](void* ctx, const char* name, const void** data, uint64_t* size) -> stc_error* {
       const Entry* entry = self(ctx).find(name);
       *data = entry == nullptr || entry->dtype != 0 ? nullptr : entry->data.data();
       *size = *data == nullptr ? 0 : entry->data.size();

@@ -105,20 +105,14 @@ class LiveModel {
       return model.call(model.api().forward, &info, list, outputs.writer());
     });
   }
-  SlotError loss_and_grad(uint64_t seed,
-                          at::Tensor& loss,
-                          bool accumulate = false,
-                          double weight = 1.0) const {
+  SlotError loss_and_grad(uint64_t seed, at::Tensor& loss, bool accumulate = false, double weight = 1.0) const {
     return with_inputs(seed, [&](const stc_tensor_list* list) {
       Outputs aux;
       stc_tensor raw = nullptr;
       const stc_pass_info info = pass(accumulate, weight);
-      const stc_gradient_ready ready{STC_SIZE_TO_END(stc_gradient_ready, ready),
-                                     0,
-                                     nullptr,
+      const stc_gradient_ready ready{STC_SIZE_TO_END(stc_gradient_ready, ready), 0, nullptr,
                                      [](void*, const uint32_t*, uint32_t) {}};
-      SlotError error =
-          model.call(model.api().loss_and_grad, &info, list, &raw, aux.writer(), &ready);
+      SlotError error = model.call(model.api().loss_and_grad, &info, list, &raw, aux.writer(), &ready);
       if (raw != nullptr) {
         loss = as_tensor(raw);
         delete &as_tensor(raw);
@@ -130,8 +124,8 @@ class LiveModel {
   /// it the parameter's .grad, so that autograd adds to it too.
   at::Tensor own_gradient(std::size_t i) const {
     stc_tensor own = nullptr;
-    const bool has = model.api().gradient != nullptr &&
-                     !model.call(model.api().gradient, uint64_t{i}, &own) && own != nullptr;
+    const bool has =
+        model.api().gradient != nullptr && !model.call(model.api().gradient, uint64_t{i}, &own) && own != nullptr;
     return has ? as_tensor(own) : at::Tensor();
   }
   /// Copies of the gradients, wherever they are; undefined where there is none.
@@ -187,8 +181,7 @@ inline at::Tensor scalar_of(const Outputs& outputs) {
 
 inline void check_parameters(Report& report, LiveModel& live) {
   report.context("parameters");
-  report.expect(!live.parameters_error && !live.parameters.empty(),
-                "has none: " + live.parameters_error.message);
+  report.expect(!live.parameters_error && !live.parameters.empty(), "has none: " + live.parameters_error.message);
   std::set<std::string> names;
   std::set<const void*> storages;
   for (const auto& parameter : live.parameters) {
@@ -196,8 +189,7 @@ inline void check_parameters(Report& report, LiveModel& live) {
     for (const std::string& alias : parameter.aliases) {
       report.expect(names.insert(alias).second, alias + " is listed twice");
     }
-    report.expect(parameter.tensor.defined() && parameter.tensor.numel() > 0,
-                  parameter.name + " is empty");
+    report.expect(parameter.tensor.defined() && parameter.tensor.numel() > 0, parameter.name + " is empty");
     report.expect(storages.insert(parameter.tensor.data_ptr()).second,
                   parameter.name + " is a tied tensor listed twice, expected an alias");
     report.expect(!parameter.trainable || parameter.tensor.requires_grad(),
@@ -206,34 +198,27 @@ inline void check_parameters(Report& report, LiveModel& live) {
   const auto again = live.read_parameters();
   bool same = again.size() == live.parameters.size();
   for (std::size_t i = 0; same && i < again.size(); ++i) {
-    same = again[i].name == live.parameters[i].name &&
-           again[i].tensor.data_ptr() == live.parameters[i].tensor.data_ptr();
+    same =
+        again[i].name == live.parameters[i].name && again[i].tensor.data_ptr() == live.parameters[i].tensor.data_ptr();
   }
   report.expect(same, "the list differs at the second call");
 }
 
-inline void check_forward(Report& report,
-                          TorchHost& host,
-                          const Subject& subject,
-                          const ModelCase& given,
+inline void check_forward(Report& report, TorchHost& host, const Subject& subject, const ModelCase& given,
                           LiveModel& live) {
   report.context("forward");
   Outputs outputs, again, other;
   SlotError error = live.forward(1, outputs);
-  if (!report.expect(!error, error.message) ||
-      !report.expect(!outputs.repeated, "a name is put out twice")) {
+  if (!report.expect(!error, error.message) || !report.expect(!outputs.repeated, "a name is put out twice")) {
     return;
   }
   const at::Tensor result = scalar_of(outputs);
   if (!report.expect(result.defined(), "puts out neither loss nor logits")) {
     return;
   }
-  report.expect(result.dim() == 0 && std::isfinite(result.item<double>()),
-                "the loss is not one finite number");
-  report.expect(!live.forward(1, again) && same_bits(scalar_of(again), result),
-                "the same pass gives another result");
-  report.expect(!live.forward(2, other) && !same_bits(scalar_of(other), result),
-                "another batch gives the same result");
+  report.expect(result.dim() == 0 && std::isfinite(result.item<double>()), "the loss is not one finite number");
+  report.expect(!live.forward(1, again) && same_bits(scalar_of(again), result), "the same pass gives another result");
+  report.expect(!live.forward(2, other) && !same_bits(scalar_of(other), result), "another batch gives the same result");
   report.context("init");
   LiveModel twin(host, subject, given), changed(host, subject, given, 12);
   bool equal = true, differs = live.model.api().init == nullptr;
@@ -245,9 +230,7 @@ inline void check_forward(Report& report,
   report.expect(differs, "another seed gives the same weights");
 }
 
-inline SlotError LiveModel::forward_backward(uint64_t seed,
-                                             at::Tensor& loss,
-                                             bool accumulate) const {
+inline SlotError LiveModel::forward_backward(uint64_t seed, at::Tensor& loss, bool accumulate) const {
   if (!accumulate) {
     clear_gradients();
   }
@@ -264,14 +247,12 @@ inline void check_gradients(Report& report, LiveModel& live, const ModelCase& gi
   report.context("backward");
   at::Tensor loss, again;
   live.forward_backward(1, loss);
-  if (!report.expect(loss.defined() && loss.requires_grad(),
-                     "the result does not reach the parameters")) {
+  if (!report.expect(loss.defined() && loss.requires_grad(), "the result does not reach the parameters")) {
     return;
   }
   const std::vector<at::Tensor> expected = live.gradients();
-  const bool some = std::any_of(expected.begin(), expected.end(), [](const at::Tensor& g) {
-    return g.defined() && g.any().item<bool>();
-  });
+  const bool some = std::any_of(expected.begin(), expected.end(),
+                                [](const at::Tensor& g) { return g.defined() && g.any().item<bool>(); });
   report.expect(some, "every gradient is zero");
   const auto near = [&](const at::Tensor& a, const at::Tensor& b) {
     return a.sub(b).abs().le(b.abs().mul(given.rtol).add(given.atol)).all().item<bool>();
@@ -309,10 +290,7 @@ inline void check_gradients(Report& report, LiveModel& live, const ModelCase& gi
   compare(1.5, "does not accumulate with the weight");
 }
 
-inline void check_model_state(Report& report,
-                              TorchHost& host,
-                              const Subject& subject,
-                              const ModelCase& given,
+inline void check_model_state(Report& report, TorchHost& host, const Subject& subject, const ModelCase& given,
                               LiveModel& live) {
   report.context("state");
   if (live.model.api().state_save == nullptr) {
@@ -321,8 +299,7 @@ inline void check_model_state(Report& report,
   MemoryState state(host);
   LiveModel other(host, subject, given, 12);
   report.expect(!live.model.call(live.model.api().state_save, state.writer()), "state_save failed");
-  report.expect(!other.model.call(other.model.api().state_load, state.reader()),
-                "state_load failed");
+  report.expect(!other.model.call(other.model.api().state_load, state.reader()), "state_load failed");
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < live.parameters.size(); ++i) {
     other.parameters[i].tensor.copy_(live.parameters[i].tensor);
@@ -331,8 +308,7 @@ inline void check_model_state(Report& report,
     other.model.api().parameters_changed(other.model.get());
   }
   Outputs expected, got;
-  report.expect(!live.forward(1, expected) && !other.forward(1, got) &&
-                    same_bits(scalar_of(expected), scalar_of(got)),
+  report.expect(!live.forward(1, expected) && !other.forward(1, got) && same_bits(scalar_of(expected), scalar_of(got)),
                 "equal weights and state give another result");
 }
 
@@ -347,8 +323,7 @@ inline Report check_model(const Subject& subject, const ModelCase& given) {
   {
     detail::LiveModel live(host, subject, given);
     report.context("create");
-    if (!report.expect(!live.model.error() && !live.init_error,
-                       live.model.error().message + live.init_error.message)) {
+    if (!report.expect(!live.model.error() && !live.init_error, live.model.error().message + live.init_error.message)) {
       return report;
     }
     if (live.model.api().set_training != nullptr) {

@@ -34,31 +34,22 @@ class Problem {
   Problem(TorchHost& host, const Subject& subject, const OptimizerCase& given)
       : optimizer(subject, host, given.config), lr_(given.lr) {
     const std::vector<std::vector<int64_t>> shapes{{8, 6}, {6}, {4, 6}, {1}, {3, 2, 2}};
-    const int32_t roles[] = {
-        STC_ROLE_LINEAR, STC_ROLE_BIAS, STC_ROLE_EMBEDDING, STC_ROLE_NORM, STC_ROLE_OTHER};
+    const int32_t roles[] = {STC_ROLE_LINEAR, STC_ROLE_BIAS, STC_ROLE_EMBEDDING, STC_ROLE_NORM, STC_ROLE_OTHER};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       names_.push_back("layer." + std::to_string(i) + ".weight");
       parameters.push_back(values(shapes[i], 100 + i));
       targets_.push_back(values(shapes[i], 200 + i));
     }
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      bound_.push_back({STC_SIZE_TO_END(stc_bound_parameter, reserved),
-                        roles[i],
-                        names_[i].c_str(),
-                        as_handle(parameters[i]),
-                        static_cast<uint32_t>(i % 2),
-                        0});
+      bound_.push_back({STC_SIZE_TO_END(stc_bound_parameter, reserved), roles[i], names_[i].c_str(),
+                        as_handle(parameters[i]), static_cast<uint32_t>(i % 2), 0});
     }
     groups_ = {{STC_SIZE_TO_END(stc_group, weight_decay), 0, 1.0, 0.0},
                {STC_SIZE_TO_END(stc_group, weight_decay), 0, 0.5, 0.0}};
   }
   SlotError bind() {
-    return optimizer.call(optimizer.api().bind,
-                          bound_.data(),
-                          static_cast<uint32_t>(bound_.size()),
-                          static_cast<uint32_t>(sizeof(stc_bound_parameter)),
-                          groups_.data(),
-                          2u,
+    return optimizer.call(optimizer.api().bind, bound_.data(), static_cast<uint32_t>(bound_.size()),
+                          static_cast<uint32_t>(sizeof(stc_bound_parameter)), groups_.data(), 2u,
                           static_cast<uint32_t>(sizeof(stc_group)));
   }
   /// Half the squared distance to the targets.
@@ -84,10 +75,7 @@ class Problem {
     }
     return step_with(gradients, factor, skip, found_inf);
   }
-  SlotError step_with(std::vector<at::Tensor>& gradients,
-                      double factor = 1.0,
-                      int skip = -1,
-                      bool found_inf = false) {
+  SlotError step_with(std::vector<at::Tensor>& gradients, double factor = 1.0, int skip = -1, bool found_inf = false) {
     std::vector<stc_tensor> handles;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       handles.push_back(static_cast<int>(i) == skip ? nullptr : as_handle(gradients[i]));
@@ -99,8 +87,8 @@ class Problem {
     info.step = steps_;
     info.grad_factor = factor;
     info.found_inf = found_inf ? as_handle(flag) : nullptr;
-    const SlotError error = optimizer.call(
-        optimizer.api().step, &info, handles.data(), static_cast<uint32_t>(handles.size()));
+    const SlotError error =
+        optimizer.call(optimizer.api().step, &info, handles.data(), static_cast<uint32_t>(handles.size()));
     steps_ += error || found_inf ? 0 : 1;
     return error;
   }
@@ -134,8 +122,7 @@ class Problem {
     at::Tensor tensor = at::zeros(shape);
     auto* data = tensor.data_ptr<float>();
     for (int64_t i = 0; i < tensor.numel(); ++i) {
-      data[i] = static_cast<float>(
-          std::sin(static_cast<double>(seed * 31 + static_cast<uint64_t>(i) * 7 + 1)));
+      data[i] = static_cast<float>(std::sin(static_cast<double>(seed * 31 + static_cast<uint64_t>(i) * 7 + 1)));
     }
     return tensor;
   }
@@ -147,10 +134,7 @@ class Problem {
   std::vector<stc_group> groups_;
 };
 
-inline void check_steps(Report& report,
-                        TorchHost& host,
-                        const Subject& subject,
-                        const OptimizerCase& given) {
+inline void check_steps(Report& report, TorchHost& host, const Subject& subject, const OptimizerCase& given) {
   report.context("step");
   Problem first(host, subject, given), second(host, subject, given);
   if (!report.expect(!first.optimizer.error(), "create: " + first.optimizer.error().message)) {
@@ -165,9 +149,8 @@ inline void check_steps(Report& report,
     report.expect(!error, error.message);
     second.step(0.25);
   }
-  report.expect(
-      first.loss() < before,
-      "the loss went from " + std::to_string(before) + " to " + std::to_string(first.loss()));
+  report.expect(first.loss() < before,
+                "the loss went from " + std::to_string(before) + " to " + std::to_string(first.loss()));
   report.expect(first.parameters[0].data_ptr() == storage, "the storage of a parameter moved");
   report.expect(first.same_parameters(second),
                 "grad_factor 0.25 on gradients of four times the size gives other weights");
@@ -182,22 +165,18 @@ inline void check_steps(Report& report,
   const std::vector<at::Tensor> snapshot = first.snapshot();
   report.expect(!first.step(1.0, -1, true), "found_inf is an error");
   for (std::size_t i = 0; i < snapshot.size(); ++i) {
-    report.expect(same_bits(snapshot[i], first.parameters[i]),
-                  "a parameter changed though found_inf is set");
+    report.expect(same_bits(snapshot[i], first.parameters[i]), "a parameter changed though found_inf is set");
   }
   report.context("bad gradient");
   std::vector<at::Tensor> wrong = first.gradients();
   wrong[0] = at::zeros({3, 3});
   error = first.step_with(wrong);
   report.expect(error.code == STC_ERROR_INVALID_ARGUMENT,
-                "a gradient of another shape: expected INVALID_ARGUMENT, got " +
-                    std::to_string(error.code) + " " + error.message);
+                "a gradient of another shape: expected INVALID_ARGUMENT, got " + std::to_string(error.code) + " " +
+                    error.message);
 }
 
-inline void check_state(Report& report,
-                        TorchHost& host,
-                        const Subject& subject,
-                        const OptimizerCase& given) {
+inline void check_state(Report& report, TorchHost& host, const Subject& subject, const OptimizerCase& given) {
   report.context("state");
   Problem first(host, subject, given), second(host, subject, given);
   first.bind();
@@ -210,12 +189,9 @@ inline void check_state(Report& report,
   report.expect(!error, "state_save: " + error.message);
   report.expect(state.repeated.empty(), "a name is written twice");
   for (const auto& [name, entry] : state.entries) {
-    const bool owned = std::any_of(
-        first.names().begin(), first.names().end(), [&, n = name](const std::string& own) {
-          return n.starts_with(own + "/");
-        });
-    report.expect(!entry.is_tensor || owned,
-                  "tensor " + name + " is not named <parameter>/<state>");
+    const bool owned = std::any_of(first.names().begin(), first.names().end(),
+                                   [&, n = name](const std::string& own) { return n.starts_with(own + "/"); });
+    report.expect(!entry.is_tensor || owned, "tensor " + name + " is not named <parameter>/<state>");
   }
   second.copy_parameters(first);
   error = second.optimizer.call(second.optimizer.api().state_load, state.reader());

@@ -37,32 +37,23 @@ inline std::vector<double> scales(const PrecisionInstance& instance, int updates
   return seen;
 }
 
-inline void check_plan(Report& report,
-                       const PrecisionInstance& instance,
-                       const stc_device_info& device,
+inline void check_plan(Report& report, const PrecisionInstance& instance, const stc_device_info& device,
                        const char* request) {
   stc_precision_plan plan{};
   plan.struct_size = STC_SIZE_TO_END(stc_precision_plan, warning);
   const SlotError error = instance.call(instance.api().resolve, &device, request, &plan);
   if (error) {
     // A plugin may refuse a request, in words.
-    report.expect(!error.message.empty(),
-                  std::string("resolve ") + request + ": an error without a message");
+    report.expect(!error.message.empty(), std::string("resolve ") + request + ": an error without a message");
     return;
   }
-  const bool floating =
-      plan.compute_dtype == STC_DTYPE_FLOAT32 || plan.compute_dtype == STC_DTYPE_BFLOAT16 ||
-      plan.compute_dtype == STC_DTYPE_FLOAT16 || plan.compute_dtype == STC_DTYPE_FLOAT64;
-  report.expect(
-      floating,
-      std::string("resolve ") + request + ": compute dtype " + std::to_string(plan.compute_dtype));
-  report.expect((plan.autocast | 1) == 1 && (plan.scaler | 1) == 1,
-                "autocast and scaler are 0 or 1");
+  const bool floating = plan.compute_dtype == STC_DTYPE_FLOAT32 || plan.compute_dtype == STC_DTYPE_BFLOAT16 ||
+                        plan.compute_dtype == STC_DTYPE_FLOAT16 || plan.compute_dtype == STC_DTYPE_FLOAT64;
+  report.expect(floating, std::string("resolve ") + request + ": compute dtype " + std::to_string(plan.compute_dtype));
+  report.expect((plan.autocast | 1) == 1 && (plan.scaler | 1) == 1, "autocast and scaler are 0 or 1");
   const double scale = instance.api().scale(instance.get());
-  report.expect(std::isfinite(scale) && scale > 0,
-                "scale is " + std::to_string(scale) + ", expected > 0");
-  report.expect(plan.scaler == 1 || scale == 1.0,
-                "scale is " + std::to_string(scale) + " without a scaler");
+  report.expect(std::isfinite(scale) && scale > 0, "scale is " + std::to_string(scale) + ", expected > 0");
+  report.expect(plan.scaler == 1 || scale == 1.0, "scale is " + std::to_string(scale) + " without a scaler");
 }
 
 }  // namespace detail
@@ -81,9 +72,7 @@ inline Report check_precision(const Subject& subject, const Section& given = {})
           if (!report.expect(!instance.error(), "create: " + instance.error().message)) {
             return report;
           }
-          detail::check_plan(report,
-                             instance,
-                             detail::test_device(type, (support & 1) != 0, (support & 2) != 0),
+          detail::check_plan(report, instance, detail::test_device(type, (support & 1) != 0, (support & 2) != 0),
                              request);
         }
       }
@@ -96,8 +85,7 @@ inline Report check_precision(const Subject& subject, const Section& given = {})
     for (const PrecisionInstance* instance : {&first, &second}) {
       instance->call(instance->api().resolve, &device, "auto", &plan);
     }
-    report.expect(detail::scales(first, 10) == detail::scales(second, 10),
-                  "equal updates gave different scales");
+    report.expect(detail::scales(first, 10) == detail::scales(second, 10), "equal updates gave different scales");
 
     if (first.api().state_save != nullptr) {
       report.context("state");

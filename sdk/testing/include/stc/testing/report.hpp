@@ -34,8 +34,7 @@ class Report {
   std::size_t checks() const { return checks_; }
   const std::vector<std::string>& failures() const { return failures_; }
   std::string text() const {
-    std::string text =
-        std::to_string(checks_) + " checks, " + std::to_string(failures_.size()) + " failed";
+    std::string text = std::to_string(checks_) + " checks, " + std::to_string(failures_.size()) + " failed";
     for (const std::string& failure : failures_) {
       text += "\n  " + failure;
     }

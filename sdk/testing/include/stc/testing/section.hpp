@@ -20,12 +20,7 @@ namespace stc::testing {
 /// A value, list or object. Lists and objects are nodes that an stc_config points to; they must not
 /// move while a plugin uses them.
 struct Node {
-  std::variant<std::monostate,
-               bool,
-               int64_t,
-               double,
-               std::string,
-               std::vector<Node>,
+  std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<Node>,
                std::vector<std::pair<std::string, Node>>>
       data;
 
@@ -108,14 +103,10 @@ class DefaultText {
 
   Node read(int32_t type) {
     switch (type) {
-      case STC_PARAM_INT_LIST:
-        return list(STC_PARAM_INT);
-      case STC_PARAM_FLOAT_LIST:
-        return list(STC_PARAM_FLOAT);
-      case STC_PARAM_STRING_LIST:
-        return list(STC_PARAM_STRING);
-      default:
-        return scalar(type, word(""));
+      case STC_PARAM_INT_LIST: return list(STC_PARAM_INT);
+      case STC_PARAM_FLOAT_LIST: return list(STC_PARAM_FLOAT);
+      case STC_PARAM_STRING_LIST: return list(STC_PARAM_STRING);
+      default: return scalar(type, word(""));
     }
   }
 
@@ -168,22 +159,17 @@ class DefaultText {
   char escaped() {
     const char c = ++at_ < text_.size() ? text_[at_] : '\0';
     switch (c) {
-      case 'n':
-        return '\n';
-      case 't':
-        return '\t';
-      case 'r':
-        return '\r';
+      case 'n': return '\n';
+      case 't': return '\t';
+      case 'r': return '\r';
       case '"':
-      case '\\':
-        return c;
+      case '\\': return c;
       case 'x': {
         const int value = std::stoi(std::string(text_.substr(at_ + 1, 2)), nullptr, 16);
         at_ += 2;
         return static_cast<char>(value);
       }
-      default:
-        refuse("a known escape");
+      default: refuse("a known escape");
     }
   }
   Node scalar(int32_t type, const std::string& text) const {
@@ -201,10 +187,7 @@ class DefaultText {
       }
     }
     if (!quoted_ && type == STC_PARAM_FLOAT) {
-      const std::string plain = text == ".inf"    ? "inf"
-                                : text == "-.inf" ? "-inf"
-                                : text == ".nan"  ? "nan"
-                                                  : text;
+      const std::string plain = text == ".inf" ? "inf" : text == "-.inf" ? "-inf" : text == ".nan" ? "nan" : text;
       double value = 0;
       const char* end = plain.data() + plain.size();
       if (std::from_chars(plain.data(), end, value).ptr == end && !plain.empty()) {
@@ -221,8 +204,6 @@ class DefaultText {
 
 }  // namespace detail
 
-inline Node parse_default(int32_t type, std::string_view text) {
-  return detail::DefaultText(text).read(type);
-}
+inline Node parse_default(int32_t type, std::string_view text) { return detail::DefaultText(text).read(type); }
 
 }  // namespace stc::testing

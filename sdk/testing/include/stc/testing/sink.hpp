@@ -31,45 +31,30 @@ struct SinkCase {
 
 namespace detail {
 
-inline void send(Report& report,
-                 const SinkInstance& sink,
-                 const char* name,
-                 const std::vector<EventField>& fields,
+inline void send(Report& report, const SinkInstance& sink, const char* name, const std::vector<EventField>& fields,
                  double unix_time_s = 1700000000.0) {
   std::vector<stc_field> raw;
   for (const EventField& field : fields) {
     raw.push_back({field.name, field.value.raw()});
   }
-  const stc_event event{
-      STC_SIZE_TO_END(stc_event, unix_time_s), 0, name, raw.data(), raw.size(), unix_time_s};
+  const stc_event event{STC_SIZE_TO_END(stc_event, unix_time_s), 0, name, raw.data(), raw.size(), unix_time_s};
   const SlotError error = sink.call(sink.api().event, &event);
   report.expect(!error, std::string("event ") + name + ": " + error.message);
 }
 
 inline void send_samples(Report& report, const SinkInstance& sink, uint64_t first_step) {
   const std::string text = "quotes \" and \\, commas, \n lines, \t tabs, \xe2\x82\xac";
-  send(report,
-       sink,
-       "run_start",
-       {{"name", text}, {"nothing", Value()}, {"yes", true}, {"elapsed_s", 0.0}});
+  send(report, sink, "run_start", {{"name", text}, {"nothing", Value()}, {"yes", true}, {"elapsed_s", 0.0}});
   for (uint64_t step = first_step; step < first_step + 20; ++step) {
-    send(report,
-         sink,
-         "train_step",
+    send(report, sink, "train_step",
          {{"step", step},
           {"loss", 1.0 / static_cast<double>(step + 1)},
           {"elapsed_s", 0.5 * static_cast<double>(step)}});
   }
-  send(report,
-       sink,
-       "train_step",
-       {{"step", first_step + 20},
-        {"loss", std::nan("")},
-        {"elapsed_s", std::numeric_limits<double>::infinity()}});
+  send(report, sink, "train_step",
+       {{"step", first_step + 20}, {"loss", std::nan("")}, {"elapsed_s", std::numeric_limits<double>::infinity()}});
   send(report, sink, "train_step", {{"step", first_step + 21}, {"added_later", -1}});
-  send(report,
-       sink,
-       "limits",
+  send(report, sink, "limits",
        {{"least", std::numeric_limits<int64_t>::min()},
         {"most", std::numeric_limits<int64_t>::max()},
         {"tiny", std::numeric_limits<double>::denorm_min()},
@@ -79,10 +64,7 @@ inline void send_samples(Report& report, const SinkInstance& sink, uint64_t firs
 }
 
 /// One whole life in a folder.
-inline void live(Report& report,
-                 const Subject& subject,
-                 const Section& config,
-                 const Folder& folder,
+inline void live(Report& report, const Subject& subject, const Section& config, const Folder& folder,
                  uint64_t start_step) {
   FakeHost host;
   host.run_dir = host.root = folder.path().string();
@@ -91,13 +73,9 @@ inline void live(Report& report,
     if (!report.expect(!sink.error(), "create: " + sink.error().message)) {
       return;
     }
-    const stc_run_info run{STC_SIZE_TO_END(stc_run_info, start_step),
-                           0,
-                           "20240101-000000-abcd",
-                           "a run",
-                           host.run_dir.c_str(),
-                           "{\"run\": {\"name\": \"a run\"}}",
-                           start_step};
+    const stc_run_info run{
+        STC_SIZE_TO_END(stc_run_info, start_step), 0,         "20240101-000000-abcd", "a run", host.run_dir.c_str(),
+        "{\"run\": {\"name\": \"a run\"}}",        start_step};
     const SlotError opened = sink.call(sink.api().open, &run);
     if (!report.expect(!opened, "open: " + opened.message)) {
       return;
@@ -148,13 +126,7 @@ inline Report check_sink(const Subject& subject, const SinkCase& given = {}) {
     host.run_dir = host.root = first.path().string();
     SinkInstance sink(subject, host, *given.unusable);
     if (!sink.error()) {
-      const stc_run_info run{STC_SIZE_TO_END(stc_run_info, start_step),
-                             0,
-                             "id",
-                             "name",
-                             host.run_dir.c_str(),
-                             "{}",
-                             0};
+      const stc_run_info run{STC_SIZE_TO_END(stc_run_info, start_step), 0, "id", "name", host.run_dir.c_str(), "{}", 0};
       const SlotError error = sink.call(sink.api().open, &run);
       report.expect(static_cast<bool>(error), "open gave no error");
       report.expect(!error.message.empty(), "open gave an error without a message");

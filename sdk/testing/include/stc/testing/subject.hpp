@@ -40,13 +40,11 @@ class Subject {
       }
     }
     if (plugin_ == nullptr) {
-      throw std::runtime_error("entry: the library has no " + std::string(table_rule(kind)->kind) +
-                               " " + name);
+      throw std::runtime_error("entry: the library has no " + std::string(table_rule(kind)->kind) + " " + name);
     }
   }
   /// Loads a shared library.
-  Subject(const std::string& path, int32_t kind, const std::string& name)
-      : Subject(entry_of(path), kind, name) {}
+  Subject(const std::string& path, int32_t kind, const std::string& name) : Subject(entry_of(path), kind, name) {}
 
   const stc_plugin& plugin() const { return *plugin_; }
   template <class Api>
@@ -56,8 +54,7 @@ class Subject {
   std::vector<stc_param> params() const {
     std::vector<stc_param> params;
     for (uint32_t i = 0; i < plugin_->num_params; ++i) {
-      const char* at =
-          reinterpret_cast<const char*>(plugin_->params) + std::size_t{i} * plugin_->param_stride;
+      const char* at = reinterpret_cast<const char*>(plugin_->params) + std::size_t{i} * plugin_->param_stride;
       params.push_back(stc::detail::imported(reinterpret_cast<const stc_param*>(at)));
     }
     return params;
@@ -132,8 +129,7 @@ inline Report check_declaration(const Subject& subject) {
   Report report;
   const stc_plugin& plugin = subject.plugin();
   report.context("declaration");
-  report.expect(plugin.struct_size >= STC_SIZE_TO_END(stc_plugin, get_extension),
-                "stc_plugin is too small");
+  report.expect(plugin.struct_size >= STC_SIZE_TO_END(stc_plugin, get_extension), "stc_plugin is too small");
   report.expect(plugin.doc != nullptr && plugin.doc[0] != '\0', "has no line of doc");
   report.expect(plugin.version != nullptr && plugin.version[0] != '\0', "has no version");
   const std::string problem = table_problem(plugin.kind, plugin.table);
@@ -141,17 +137,14 @@ inline Report check_declaration(const Subject& subject) {
   std::vector<std::string> seen;
   for (const stc_param& param : subject.params()) {
     const std::string name = param.name == nullptr ? "" : param.name;
-    const bool words =
-        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+    const bool words = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
     report.expect(!name.empty() && words, "parameter \"" + name + "\" is not in snake_case");
-    report.expect(std::find(seen.begin(), seen.end(), name) == seen.end(),
-                  name + " is declared twice");
+    report.expect(std::find(seen.begin(), seen.end(), name) == seen.end(), name + " is declared twice");
     seen.push_back(name);
     report.expect(param.doc != nullptr && param.doc[0] != '\0', name + " has no line of doc");
     const bool required = (param.flags & STC_PARAM_REQUIRED) != 0;
     const bool nullable = (param.flags & STC_PARAM_NULLABLE) != 0;
-    report.expect(required == (param.default_text == nullptr) || nullable,
-                  name + " has neither a default nor null");
+    report.expect(required == (param.default_text == nullptr) || nullable, name + " has neither a default nor null");
     if (param.default_text == nullptr) {
       continue;
     }
@@ -169,8 +162,7 @@ inline Report check_declaration(const Subject& subject) {
       spec.flags = param.flags;
       spec.min = param.min;
       spec.max = param.max;
-      report.expect(spec.allows(number),
-                    name + ": its default " + param.default_text + " is outside of its limits");
+      report.expect(spec.allows(number), name + ": its default " + param.default_text + " is outside of its limits");
     } catch (const std::exception& error) {
       report.fail(name + ": " + error.what());
     }

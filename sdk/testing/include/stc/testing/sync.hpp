@@ -30,28 +30,18 @@ class SyncCalls {
     return version;
   }
   /// A value of nothing deletes the path.
-  std::string commit(const std::map<std::string, std::optional<std::string>>& files,
-                     const char* expected) {
+  std::string commit(const std::map<std::string, std::optional<std::string>>& files, const char* expected) {
     std::vector<stc_sync_operation> operations;
     for (const auto& [path, data] : files) {
-      operations.push_back({STC_SIZE_TO_END(stc_sync_operation, file),
-                            data ? STC_SYNC_PUT : STC_SYNC_DELETE,
-                            path.c_str(),
-                            data ? data->data() : nullptr,
-                            data ? data->size() : 0,
-                            nullptr});
+      operations.push_back({STC_SIZE_TO_END(stc_sync_operation, file), data ? STC_SYNC_PUT : STC_SYNC_DELETE,
+                            path.c_str(), data ? data->data() : nullptr, data ? data->size() : 0, nullptr});
     }
     return commit(operations, expected);
   }
   std::string commit(const std::vector<stc_sync_operation>& operations, const char* expected) {
     char version[128] = {};
-    error = sync_.call(sync_.api().commit,
-                       operations.data(),
-                       static_cast<uint32_t>(operations.size()),
-                       static_cast<uint32_t>(sizeof(stc_sync_operation)),
-                       expected,
-                       "a commit of the test",
-                       uint32_t{0},
+    error = sync_.call(sync_.api().commit, operations.data(), static_cast<uint32_t>(operations.size()),
+                       static_cast<uint32_t>(sizeof(stc_sync_operation)), expected, "a commit of the test", uint32_t{0},
                        version);
     return version;
   }
@@ -85,57 +75,44 @@ inline stc_sync_operation put(const char* path) {
 inline void check_sync_versions(Report& report, SyncCalls& calls) {
   report.context("commit");
   const std::string big(3 << 20, 'b');
-  const std::string first = calls.commit(
-      {{"a/one", "1"}, {"a/two", std::string("2\0x", 3)}, {"b/big", big}, {"empty", ""}}, nullptr);
-  report.expect(!calls.error && !first.empty() && first.size() < 128,
-                "first commit: " + calls.error.message);
+  const std::string first =
+      calls.commit({{"a/one", "1"}, {"a/two", std::string("2\0x", 3)}, {"b/big", big}, {"empty", ""}}, nullptr);
+  report.expect(!calls.error && !first.empty() && first.size() < 128, "first commit: " + calls.error.message);
   report.expect(calls.poll() == first, "poll does not give the version of the commit");
   report.context("list");
   report.expect(calls.list("") ==
-                    std::map<std::string, uint64_t>{
-                        {"a/one", 1}, {"a/two", 3}, {"b/big", big.size()}, {"empty", 0}},
+                    std::map<std::string, uint64_t>{{"a/one", 1}, {"a/two", 3}, {"b/big", big.size()}, {"empty", 0}},
                 "a listing of all differs from what was committed");
   report.expect(calls.list("a/") == std::map<std::string, uint64_t>{{"a/one", 1}, {"a/two", 3}},
                 "a listing of a prefix is wrong");
-  report.expect(calls.list("none/").empty() && !calls.error,
-                "a prefix without files is an empty listing");
+  report.expect(calls.list("none/").empty() && !calls.error, "a prefix without files is an empty listing");
   report.context("read");
   report.expect(calls.read("a/two") == std::string("2\0x", 3), "bytes came back changed");
   report.expect(calls.read("b/big") == big, "a large file came back changed");
   report.expect(calls.read("empty").empty() && !calls.error, "an empty file came back changed");
   calls.read("a/none");
-  report.expect(calls.error.code == STC_ERROR_NOT_FOUND,
-                "a file that does not exist: expected NOT_FOUND");
+  report.expect(calls.error.code == STC_ERROR_NOT_FOUND, "a file that does not exist: expected NOT_FOUND");
 
   report.context("versions");
-  const std::string second =
-      calls.commit({{"a/one", "changed"}, {"a/two", std::nullopt}}, first.c_str());
+  const std::string second = calls.commit({{"a/one", "changed"}, {"a/two", std::nullopt}}, first.c_str());
   report.expect(!calls.error && second != first, "second commit: " + calls.error.message);
   report.expect(calls.read("a/one") == "changed", "the newest version has the old bytes");
   report.expect(calls.read("a/one", first.c_str()) == "1", "the first version has changed");
-  report.expect(calls.list("a/") == std::map<std::string, uint64_t>{{"a/one", 7}},
-                "a deleted file is still listed");
-  report.expect(calls.list("a/", first.c_str()).size() == 2,
-                "a file is gone from the first version");
+  report.expect(calls.list("a/") == std::map<std::string, uint64_t>{{"a/one", 7}}, "a deleted file is still listed");
+  report.expect(calls.list("a/", first.c_str()).size() == 2, "a file is gone from the first version");
   calls.commit({{"c", "late"}}, first.c_str());
-  report.expect(calls.error.code == STC_ERROR_CONFLICT,
-                "a commit on an old version: expected CONFLICT");
+  report.expect(calls.error.code == STC_ERROR_CONFLICT, "a commit on an old version: expected CONFLICT");
   report.expect(calls.list("c").empty(), "a commit that failed left a file");
   report.expect(calls.poll() == second, "a commit that failed made a version");
   for (const char* path : {"../outside", "/absolute", "a/../../b", ""}) {
     const std::vector<stc_sync_operation> operations{put("good"), put(path)};
     calls.commit(operations, nullptr);
-    report.expect(static_cast<bool>(calls.error),
-                  std::string("path \"") + path + "\" was accepted");
+    report.expect(static_cast<bool>(calls.error), std::string("path \"") + path + "\" was accepted");
   }
-  report.expect(calls.list("good").empty() && calls.poll() == second,
-                "a commit with a bad path left a part of itself");
+  report.expect(calls.list("good").empty() && calls.poll() == second, "a commit with a bad path left a part of itself");
 }
 
-inline void check_sync_race(Report& report,
-                            const Subject& subject,
-                            FakeHost& host,
-                            const Section& config) {
+inline void check_sync_race(Report& report, const Subject& subject, FakeHost& host, const Section& config) {
   report.context("race");
   SyncInstance one(subject, host, config), two(subject, host, config);
   for (int round = 0; round < 10; ++round) {
@@ -145,8 +122,7 @@ inline void check_sync_race(Report& report,
     for (const SyncInstance* sync : {&one, &two}) {
       threads.emplace_back([&, sync] {
         SyncCalls calls(*sync);
-        calls.commit({{"race", "of " + std::to_string(reinterpret_cast<uintptr_t>(sync))}},
-                     before.c_str());
+        calls.commit({{"race", "of " + std::to_string(reinterpret_cast<uintptr_t>(sync))}}, before.c_str());
         won += calls.error.code == 0 ? 1 : 0;
         lost += calls.error.code == STC_ERROR_CONFLICT ? 1 : 0;
       });
@@ -154,9 +130,8 @@ inline void check_sync_race(Report& report,
     for (std::thread& thread : threads) {
       thread.join();
     }
-    report.expect(won == 1 && lost == 1,
-                  "two commits on one version: " + std::to_string(won) + " won, " +
-                      std::to_string(lost) + " had a conflict");
+    report.expect(won == 1 && lost == 1, "two commits on one version: " + std::to_string(won) + " won, " +
+                                             std::to_string(lost) + " had a conflict");
   }
 }
 

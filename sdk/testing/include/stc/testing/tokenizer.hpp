@@ -36,17 +36,11 @@ inline std::vector<std::string> sample_texts() {
 }
 
 /// Ids of a text by the two-call protocol.
-inline std::vector<int32_t> encode(Report& report,
-                                   const TokenizerInstance& instance,
-                                   const std::string& text) {
+inline std::vector<int32_t> encode(Report& report, const TokenizerInstance& instance, const std::string& text) {
   const auto slot = instance.api().encode;
   uint64_t count = 0;
-  SlotError error = instance.call(slot,
-                                  text.data(),
-                                  uint64_t{text.size()},
-                                  static_cast<int32_t*>(nullptr),
-                                  uint64_t{0},
-                                  &count);
+  SlotError error =
+      instance.call(slot, text.data(), uint64_t{text.size()}, static_cast<int32_t*>(nullptr), uint64_t{0}, &count);
   if (!report.expect(!error, "size query: " + error.message)) {
     return {};
   }
@@ -54,11 +48,9 @@ inline std::vector<int32_t> encode(Report& report,
   uint64_t again = 0;
   if (count > 0) {
     error = instance.call(slot, text.data(), uint64_t{text.size()}, ids.data(), count - 1, &again);
-    report.expect(!error && again == count,
-                  "one id too little room: expected the count and no error");
-    report.expect(
-        std::count(ids.begin(), ids.end(), -77) == static_cast<std::ptrdiff_t>(ids.size()),
-        "wrote ids that do not fit");
+    report.expect(!error && again == count, "one id too little room: expected the count and no error");
+    report.expect(std::count(ids.begin(), ids.end(), -77) == static_cast<std::ptrdiff_t>(ids.size()),
+                  "wrote ids that do not fit");
   }
   error = instance.call(slot, text.data(), uint64_t{text.size()}, ids.data(), count, &again);
   report.expect(!error && again == count, "the second call gave another count");
@@ -67,13 +59,11 @@ inline std::vector<int32_t> encode(Report& report,
   return ids;
 }
 
-inline std::string decode(Report& report,
-                          const TokenizerInstance& instance,
-                          const std::vector<int32_t>& ids) {
+inline std::string decode(Report& report, const TokenizerInstance& instance, const std::vector<int32_t>& ids) {
   const auto slot = instance.api().decode;
   uint64_t size = 0;
-  SlotError error = instance.call(
-      slot, ids.data(), uint64_t{ids.size()}, static_cast<char*>(nullptr), uint64_t{0}, &size);
+  SlotError error =
+      instance.call(slot, ids.data(), uint64_t{ids.size()}, static_cast<char*>(nullptr), uint64_t{0}, &size);
   if (!report.expect(!error, "size query: " + error.message)) {
     return {};
   }
@@ -84,15 +74,12 @@ inline std::string decode(Report& report,
   return text;
 }
 
-inline void check_safe_cut(Report& report,
-                           const TokenizerInstance& instance,
-                           const std::string& text) {
+inline void check_safe_cut(Report& report, const TokenizerInstance& instance, const std::string& text) {
   report.context("safe_cut");
   const std::vector<int32_t> whole = encode(report, instance, text);
   for (std::size_t end = 0; end <= text.size(); end += 1 + text.size() / 64) {
     const uint64_t cut = instance.api().safe_cut(instance.get(), text.data(), end);
-    if (!report.expect(cut <= end,
-                       "got " + std::to_string(cut) + " of " + std::to_string(end) + " bytes")) {
+    if (!report.expect(cut <= end, "got " + std::to_string(cut) + " of " + std::to_string(end) + " bytes")) {
       continue;
     }
     std::vector<int32_t> parts = encode(report, instance, text.substr(0, cut));
@@ -102,10 +89,7 @@ inline void check_safe_cut(Report& report,
   }
 }
 
-inline void check_text(Report& report,
-                       const TokenizerInstance& instance,
-                       const std::string& text,
-                       bool lossless) {
+inline void check_text(Report& report, const TokenizerInstance& instance, const std::string& text, bool lossless) {
   report.context("encode");
   const std::vector<int32_t> ids = encode(report, instance, text);
   const uint64_t size = instance.api().size(instance.get());
@@ -146,8 +130,7 @@ inline Report check_tokenizer(const Subject& subject, const TokenizerCase& given
     texts.insert(texts.end(), given.texts.begin(), given.texts.end());
     report.context("size");
     const uint64_t size = instance.api().size(instance.get());
-    report.expect(size > 0 && size <= INT32_MAX,
-                  "got " + std::to_string(size) + ", expected 1 to 2147483647");
+    report.expect(size > 0 && size <= INT32_MAX, "got " + std::to_string(size) + ", expected 1 to 2147483647");
     for (const std::string& text : texts) {
       detail::check_text(report, instance, text, given.lossless);
     }
@@ -156,15 +139,10 @@ inline Report check_tokenizer(const Subject& subject, const TokenizerCase& given
     for (int64_t wrong : {int64_t{-1}, static_cast<int64_t>(size)}) {
       const auto id = static_cast<int32_t>(wrong);
       uint64_t bytes = 0;
-      const SlotError error = instance.call(instance.api().decode,
-                                            &id,
-                                            uint64_t{1},
-                                            static_cast<char*>(nullptr),
-                                            uint64_t{0},
-                                            &bytes);
-      report.expect(
-          static_cast<bool>(error),
-          "id " + std::to_string(wrong) + " of " + std::to_string(size) + " gave no error");
+      const SlotError error =
+          instance.call(instance.api().decode, &id, uint64_t{1}, static_cast<char*>(nullptr), uint64_t{0}, &bytes);
+      report.expect(static_cast<bool>(error),
+                    "id " + std::to_string(wrong) + " of " + std::to_string(size) + " gave no error");
     }
     if (instance.api().special_token != nullptr) {
       report.context("special_token");
@@ -182,10 +160,8 @@ inline Report check_tokenizer(const Subject& subject, const TokenizerCase& given
       threads.emplace_back([&] {
         for (int round = 0; round < 20; ++round) {
           for (const std::string& text : texts) {
-            own.expect(
-                !given.lossless ||
-                    detail::decode(own, instance, detail::encode(own, instance, text)) == text,
-                "a text came back changed while other threads encode");
+            own.expect(!given.lossless || detail::decode(own, instance, detail::encode(own, instance, text)) == text,
+                       "a text came back changed while other threads encode");
           }
         }
       });
