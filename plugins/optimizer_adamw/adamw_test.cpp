@@ -11,11 +11,16 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "tests/support/optimizer_inputs.hpp"
 #include "tests/support/torch_plugins.hpp"
 
 using stc::host::ConfigError;
 using stc::host::PluginError;
 using stc::host::Value;
+using stc::test::holds;
+using stc::test::max_difference;
+using stc::test::message_of;
+using stc::test::same_bits;
 using stc::test::Trained;
 using stc::test::World;
 
@@ -30,34 +35,12 @@ Value section() { return Value{{"betas", {0.9, 0.95}}, {"eps", 1e-8}, {"fused", 
 
 /// One element, an odd size, a matrix, many blocks.
 std::vector<at::Tensor> varied(at::ScalarType type = at::kFloat) {
-  at::manual_seed(11);
-  std::vector<at::Tensor> out;
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1}, {17}, {33, 65}, {100000}, {}}) {
-    out.push_back(at::randn(shape).to(type));
-  }
-  return out;
+  return stc::test::random_tensors(11, {{1}, {17}, {33, 65}, {100000}, {}}, type);
 }
 
 /// Gradients of step s; the third parameter has none on odd steps.
 std::vector<at::Tensor> gradients_for(const std::vector<at::Tensor>& parameters, int64_t s) {
-  at::manual_seed(static_cast<uint64_t>(1000 + s));
-  std::vector<at::Tensor> out;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    at::Tensor gradient = (at::randn(parameters[i].sizes()) * 0.3).to(parameters[i].scalar_type());
-    out.push_back(i == 2 && s % 2 == 1 ? at::Tensor() : gradient);
-  }
-  return out;
-}
-
-double max_difference(const at::Tensor& a, const at::Tensor& b) {
-  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
-}
-
-bool same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!at::equal(a[i], b[i])) return false;
-  }
-  return a.size() == b.size();
+  return stc::test::random_gradients(static_cast<uint64_t>(1000 + s), parameters, 0.3, 2, s % 2 == 1);
 }
 
 /// The formula of spec and paper in fp64, element by element.
@@ -86,17 +69,6 @@ struct Reference {
     p[i] = p[i] - lr / c1 * m[i] / (v[i].sqrt() / std::sqrt(c2) + eps);
   }
 };
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const stc::host::Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -6,9 +6,11 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include "tests/support/optimizer_inputs.hpp"
 #include "tests/support/torch_plugins.hpp"
 
 using stc::host::Value;
+using stc::test::message_of;
 using stc::test::Trained;
 using stc::test::World;
 
@@ -24,22 +26,11 @@ Value section(const std::string& base) {
 }
 
 std::vector<at::Tensor> varied(at::ScalarType type = at::kFloat) {
-  at::manual_seed(21);
-  std::vector<at::Tensor> out;
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1}, {17}, {33, 65}, {70000}}) {
-    out.push_back(at::randn(shape).to(type));
-  }
-  return out;
+  return stc::test::random_tensors(21, {{1}, {17}, {33, 65}, {70000}}, type);
 }
 
 std::vector<at::Tensor> gradients_for(const std::vector<at::Tensor>& parameters, int64_t s) {
-  at::manual_seed(static_cast<uint64_t>(500 + s));
-  std::vector<at::Tensor> out;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const at::Tensor gradient = (at::randn(parameters[i].sizes()) * 0.3).to(parameters[i].scalar_type());
-    out.push_back(i == 1 && s % 3 == 2 ? at::Tensor() : gradient);
-  }
-  return out;
+  return stc::test::random_gradients(static_cast<uint64_t>(500 + s), parameters, 0.3, 1, s % 3 == 2);
 }
 
 /// What spec says, from the base's own update: d = p - p'; p' stays where d g > 0.
@@ -77,15 +68,6 @@ void compare(const std::string& base, at::ScalarType type, double grad_factor) {
   }
   BOOST_TEST(reverted > 1000);  // the mask did something
   BOOST_TEST((cautious.values[3] - initial[3]).abs().max().item<double>() > 1e-3);
-}
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const stc::host::Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace

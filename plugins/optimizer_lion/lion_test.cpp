@@ -12,9 +12,12 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "stc/testing/optimizer.hpp"
+#include "tests/support/optimizer_inputs.hpp"
 #include "tests/support/torch_plugins.hpp"
 
 using stc::host::Value;
+using stc::test::max_difference;
+using stc::test::message_of;
 using stc::test::Trained;
 using stc::test::World;
 
@@ -28,36 +31,12 @@ World& world() {
 Value section() { return Value{{"name", "lion"}, {"betas", {0.9, 0.99}}}; }
 
 std::vector<at::Tensor> varied(at::ScalarType type) {
-  at::manual_seed(41);
-  std::vector<at::Tensor> out;
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1}, {17}, {33, 65}, {4000}, {}}) {
-    out.push_back(at::randn(shape).to(type));
-  }
-  return out;
+  return stc::test::random_tensors(41, {{1}, {17}, {33, 65}, {4000}, {}}, type);
 }
 
 /// The third parameter has none on odd steps.
 std::vector<at::Tensor> gradients_for(const std::vector<at::Tensor>& parameters, int64_t s) {
-  at::manual_seed(static_cast<uint64_t>(300 + s));
-  std::vector<at::Tensor> out;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const at::Tensor gradient = at::randn(parameters[i].sizes()).to(parameters[i].scalar_type());
-    out.push_back(i == 2 && s % 2 == 1 ? at::Tensor() : gradient);
-  }
-  return out;
-}
-
-double max_difference(const at::Tensor& a, const at::Tensor& b) {
-  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
-}
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const stc::host::Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return stc::test::random_gradients(static_cast<uint64_t>(300 + s), parameters, 1.0, 2, s % 2 == 1);
 }
 
 }  // namespace

@@ -16,10 +16,15 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "stc/testing/optimizer.hpp"
+#include "tests/support/optimizer_inputs.hpp"
 #include "tests/support/torch_plugins.hpp"
 
 using stc::host::ConfigError;
 using stc::host::Value;
+using stc::test::holds;
+using stc::test::max_difference;
+using stc::test::message_of;
+using stc::test::same_bits;
 using stc::test::Trained;
 using stc::test::World;
 
@@ -45,36 +50,16 @@ const std::vector<int> kRoles = {STC_ROLE_LINEAR,    STC_ROLE_LINEAR,     STC_RO
 constexpr size_t kMatrices = 7;
 
 std::vector<at::Tensor> varied(at::ScalarType type = at::kFloat) {
-  at::manual_seed(31);
-  std::vector<at::Tensor> out;
-  for (const auto& shape : kShapes) out.push_back((at::randn(shape) * 0.1).to(type));
-  return out;
+  return stc::test::random_tensors(31, kShapes, type, 0.1);
 }
 
 /// Gradients of step s; the third parameter has none on odd steps.
 std::vector<at::Tensor> gradients_for(const std::vector<at::Tensor>& parameters, int64_t s) {
-  at::manual_seed(static_cast<uint64_t>(2000 + s));
-  std::vector<at::Tensor> out;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const at::Tensor gradient = (at::randn(parameters[i].sizes()) * 0.3).to(parameters[i].scalar_type());
-    out.push_back(i == 2 && s % 2 == 1 ? at::Tensor() : gradient);
-  }
-  return out;
+  return stc::test::random_gradients(static_cast<uint64_t>(2000 + s), parameters, 0.3, 2, s % 2 == 1);
 }
 
 Trained make(const Value& config, const std::vector<at::Tensor>& initial, const std::string& name = "muon") {
   return Trained(world(), name, config, initial, {{1.0, 0.1}}, {}, kRoles);
-}
-
-double max_difference(const at::Tensor& a, const at::Tensor& b) {
-  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
-}
-
-bool same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!at::equal(a[i], b[i])) return false;
-  }
-  return a.size() == b.size();
 }
 
 /// The quintic iteration in fp64, one matrix at a time and by plain products.
@@ -110,17 +95,6 @@ struct Reference {
     p = p * (1 - lr * decay) - lr * scale * u;
   }
 };
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const stc::host::Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Six steps against the formula. \param tolerance of a weight after all steps.
 void follow(const Value& config, at::ScalarType type, double tolerance, double momentum_tolerance) {

@@ -11,9 +11,15 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "stc/testing/optimizer.hpp"
+#include "tests/support/optimizer_inputs.hpp"
 #include "tests/support/torch_plugins.hpp"
 
 using stc::host::Value;
+using stc::test::copies;
+using stc::test::holds;
+using stc::test::max_difference;
+using stc::test::message_of;
+using stc::test::same_bits;
 using stc::test::Trained;
 using stc::test::World;
 
@@ -31,44 +37,16 @@ Value section() {
 Trained make(const std::vector<at::Tensor>& initial) { return {world(), "schedule_free_adamw", section(), initial}; }
 
 std::vector<at::Tensor> varied(at::ScalarType type = at::kFloat) {
-  at::manual_seed(51);
-  std::vector<at::Tensor> out;
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1}, {17}, {33, 65}, {4000}, {}}) {
-    out.push_back(at::randn(shape).to(type));
-  }
-  return out;
+  return stc::test::random_tensors(51, {{1}, {17}, {33, 65}, {4000}, {}}, type);
 }
 
 /// The third parameter has none on odd steps.
 std::vector<at::Tensor> gradients_for(const std::vector<at::Tensor>& parameters, int64_t s) {
-  at::manual_seed(static_cast<uint64_t>(700 + s));
-  std::vector<at::Tensor> out;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const at::Tensor gradient = at::randn(parameters[i].sizes()).to(parameters[i].scalar_type());
-    out.push_back(i == 2 && s % 2 == 1 ? at::Tensor() : gradient);
-  }
-  return out;
+  return stc::test::random_gradients(static_cast<uint64_t>(700 + s), parameters, 1.0, 2, s % 2 == 1);
 }
 
 /// Rates with a warm-up, which weighs the first iterates less.
 double rate(int64_t s) { return 1e-2 * std::min(1.0, static_cast<double>(s + 1) / 5); }
-
-double max_difference(const at::Tensor& a, const at::Tensor& b) {
-  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
-}
-
-bool same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!at::equal(a[i], b[i])) return false;
-  }
-  return a.size() == b.size();
-}
-
-std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> out;
-  for (const at::Tensor& tensor : tensors) out.push_back(tensor.clone());
-  return out;
-}
 
 /// Algorithm 1 of the paper as it is written there, with all three sequences, in fp64.
 struct Reference {
@@ -91,17 +69,6 @@ struct Reference {
     y = (1 - 0.9) * z + 0.9 * x;
   }
 };
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const stc::host::Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

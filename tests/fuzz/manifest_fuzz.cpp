@@ -1,5 +1,5 @@
-// Any bytes as manifest.json, as a pointer and as run.json: an error, or names that stay inside of the folder. A JSON object
-// is also tried with its own hash made right, which the fuzzer would not find.
+// Any bytes as manifest.json, as a pointer and as run.json: an error, or names that stay inside of the folder. A JSON
+// object is also tried with its own hash made right, which the fuzzer would not find.
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
