@@ -19,14 +19,18 @@ void add_plugin_path(po::options_description& options) {
                         "folder of plugins or one .so file, searched first; may be repeated");
 }
 
-void add_config_options(po::options_description& options) {
+void add_config_source(po::options_description& options) {
   options.add_options()("config", word("FILE"), "the run file, instead of the FILE argument")(
       "set", words_of("KEY=VALUE"), "override one key, e.g. optimizer.lr=0.01; may be repeated")(
-      "resume", po::bool_switch(), "continue from the newest valid checkpoint")(
-      "device", word("DEVICE"), "override run.device: auto, cpu, cuda, cuda:N, mps")(
+      "device", word("DEVICE"), "override run.device: auto, cpu, cuda, cuda:N, mps");
+  add_plugin_path(options);
+}
+
+void add_config_options(po::options_description& options) {
+  add_config_source(options);
+  options.add_options()("resume", po::bool_switch(), "continue from the newest valid checkpoint")(
       "max-steps", word("N"), "override the target of optimizer steps")("output-dir", word("DIR"),
                                                                         "override run.output_dir");
-  add_plugin_path(options);
 }
 
 void add_format(po::options_description& options, const char* shown) {
@@ -39,7 +43,8 @@ CommandSpec run_spec(const std::string& name) {
   spec.takes_file = true;
   add_config_options(spec.options);
   spec.options.add_options()("profile", po::bool_switch(),
-                             "record the phases of each step in <run.output_dir>/trace.json");
+                             "record the phases of each step in <run.output_dir>/trace.json")(
+      "allow", words_of("KEY"), "resume although this setting differs from the checkpoint's; may be repeated");
   return spec;
 }
 
@@ -87,8 +92,10 @@ CommandSpec plugins_check_spec() {
 }
 
 CommandSpec inspect_spec() {
-  CommandSpec spec{"inspect", "PATH [options]", "list and verify a checkpoint"};
+  CommandSpec spec{"inspect", "PATH [OTHER] [options]",
+                   "list and verify a checkpoint, or tell what differs between two"};
   spec.options.add_options()("path", word("PATH"), "the checkpoint, instead of the PATH argument")(
+      "other", word("PATH"), "the checkpoint to compare it with, instead of the OTHER argument")(
       "no-verify", po::bool_switch(), "do not read the tensors to compare their hashes");
   add_format(spec.options, "text|json");
   return spec;
@@ -113,6 +120,26 @@ CommandSpec replay_spec() {
   return spec;
 }
 
+CommandSpec bench_spec() {
+  CommandSpec spec{"bench", "--data FILE [options]", "measure how fast a run file's batches are made"};
+  spec.takes_file = true;
+  spec.options.add_options()("data", po::bool_switch(), "the loader alone, by workers and prefetch")(
+      "seconds", word("S"), "length of each measurement, > 0 (default 2)");
+  add_format(spec.options, "text|json");
+  add_config_source(spec.options);
+  return spec;
+}
+
+CommandSpec verify_resume_spec() {
+  CommandSpec spec{"verify-resume", "FILE [options]",
+                   "prove that a killed and resumed run gives the bits of an unbroken one"};
+  spec.takes_file = true;
+  spec.options.add_options()("steps", word("N"), "optimizer steps of each run, >= 2 (default 12)")(
+      "kills", word("N"), "how often the run is killed, >= 1 (default 3)")("seed", word("N"), "seed of the moments");
+  add_config_source(spec.options);
+  return spec;
+}
+
 }  // namespace
 
 std::vector<CommandSpec> command_specs() {
@@ -127,6 +154,8 @@ std::vector<CommandSpec> command_specs() {
   specs.push_back(inspect_spec());
   specs.push_back(generate_spec());
   specs.push_back(replay_spec());
+  specs.push_back(bench_spec());
+  specs.push_back(verify_resume_spec());
   for (CommandSpec& spec : specs) add_help(spec.options);
   return specs;
 }
@@ -149,9 +178,10 @@ std::string help_of_all(const std::vector<CommandSpec>& specs, const std::string
     text << "  " << spec.name << std::string(19 - std::min<size_t>(18, spec.name.size()), ' ') << spec.summary << "\n";
   }
   if (filter.empty()) text << "\n  --version          print the version and exit\n";
-  text << "\nstc-host COMMAND --help explains one. Exit codes: 0 done, 2 handled error, 4 the last "
-          "checkpoint could\n"
-          "not be written, 130 and 143 stopped by SIGINT and SIGTERM after saving.\n";
+  text
+      << "\nstc-host COMMAND --help explains one. Exit codes: 0 done, 1 a difference was found, 2 handled error, 4 the last "
+         "checkpoint could\n"
+         "not be written, 130 and 143 stopped by SIGINT and SIGTERM after saving.\n";
   return text.str();
 }
 

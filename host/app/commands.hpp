@@ -21,7 +21,8 @@ struct ConfigArguments {
 };
 
 struct RunArguments : ConfigArguments {
-  bool profile = false;  // records a trace in the run's folder
+  bool profile = false;            // records a trace in the run's folder
+  std::vector<std::string> allow;  // differences to the checkpoint that are accepted
 };
 int run_command(const RunArguments& arguments);
 
@@ -55,6 +56,7 @@ int plugins_check_command(const PluginsCheckArguments& arguments);
 
 struct InspectArguments {
   std::string path;
+  std::string other;            // a second checkpoint: tell what differs; empty: describe the first
   std::string format = "text";  // text or json
   bool verify = true;
 };
@@ -77,5 +79,19 @@ struct ReplayArguments {
   std::vector<std::string> plugin_paths;
 };
 int replay_command(const ReplayArguments& arguments);
+
+struct BenchArguments : ConfigArguments {
+  double seconds = 2;           // of each measurement
+  std::string format = "text";  // text or json
+};
+/// The loader alone.
+int bench_command(const BenchArguments& arguments);
+
+struct VerifyResumeArguments : ConfigArguments {
+  int64_t steps = 12;
+  int64_t kills = 3;
+  std::optional<uint64_t> seed;  // of the moments; null: another one each time
+};
+int verify_resume_command(const VerifyResumeArguments& arguments);
 
 }  // namespace stc::host

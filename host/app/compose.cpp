@@ -22,7 +22,8 @@ Run::~Run() {
   tokenizer.reset();
 }
 
-std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode) {
+std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode,
+                             const std::vector<std::string>& allowed) {
   auto run = std::make_unique<Run>();
   run->config = std::move(config);
   run->settings = make_settings(run->config);
@@ -35,7 +36,7 @@ std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode
   composition.build_model();
   composition.build_optimizer();
   composition.open_store();
-  composition.build_trainer();
+  composition.build_trainer(allowed);
   composition.open_sinks();
   return run;
 }

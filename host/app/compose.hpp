@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "host/evaluate/review.hpp"
 #include "host/profile/trace.hpp"
@@ -41,7 +42,9 @@ enum class ComposeMode {
   kCheck,    // `validate --deep`: builds everything, writes nothing
 };
 
+/// \param allowed  differences to the checkpoint that a resumed run accepts, see Trainer::restore.
 /// \throws Error of any kind, before anything is overwritten.
-std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode);
+std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode,
+                             const std::vector<std::string>& allowed = {});
 
 }  // namespace stc::host

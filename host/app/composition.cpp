@@ -259,7 +259,7 @@ void Composition::build_review() {
   run_.review = std::make_unique<EvaluationReview>(std::move(parts), std::move(validation_));
 }
 
-void Composition::build_trainer() {
+void Composition::build_trainer(const std::vector<std::string>& allowed) {
   run_.loader =
       std::make_unique<Loader>(*run_.dataset, run_.tokenizer.get(), run_.settings.data, "train", stop_predicate());
   if (run_.settings.ema) {
@@ -295,8 +295,10 @@ void Composition::build_trainer() {
     return;
   }
   if (resume_from_) {
-    run_.trainer->restore(*resume_from_);
+    run_.trainer->restore(*resume_from_, allowed);
     resume_from_.reset();
+  } else if (!allowed.empty()) {
+    warn("--allow: has no effect, the run does not resume");
   }
   if (!run_.store) return;
   if (continues_run_) {

@@ -30,7 +30,8 @@ class Composition {
   /// Takes the checkpoint folder, and finds what to resume from. Nothing is renamed before here.
   void open_store();
   /// Loader, moving average, review, trainer, and the restored state; from here on the checkpoint folder is this run's.
-  void build_trainer();
+  /// \param allowed  see Trainer::restore.
+  void build_trainer(const std::vector<std::string>& allowed);
   /// Sinks, last of all: whatever can be refused has been refused.
   void open_sinks();
 

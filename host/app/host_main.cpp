@@ -25,6 +25,8 @@ int run_command_line(const CommandLine& line) {
   if (line.command == "inspect") return inspect_command(std::get<InspectArguments>(arguments));
   if (line.command == "generate") return generate_command(std::get<GenerateArguments>(arguments));
   if (line.command == "replay") return replay_command(std::get<ReplayArguments>(arguments));
+  if (line.command == "bench") return bench_command(std::get<BenchArguments>(arguments));
+  if (line.command == "verify-resume") return verify_resume_command(std::get<VerifyResumeArguments>(arguments));
   if (line.command == "plugins describe") return plugins_describe_command(std::get<PluginsArguments>(arguments));
   if (line.command == "plugins check") return plugins_check_command(std::get<PluginsCheckArguments>(arguments));
   throw Error(line.command + ": the training half does not know this command", "build or install stc-host again");

@@ -1,10 +1,11 @@
-// `stc-host inspect PATH`: what a checkpoint, a checkpoints folder or a run folder holds, and
-// whether it is whole.
+// `stc-host inspect PATH [OTHER]`: what a checkpoint, a checkpoints folder or a run folder holds, and whether it is
+// whole; or what differs between two.
 
 #include <algorithm>
 #include <iostream>
 
 #include "host/app/commands.hpp"
+#include "host/checkpoint/compare.hpp"
 #include "host/checkpoint/open.hpp"
 #include "host/checkpoint/report.hpp"
 
@@ -34,9 +35,26 @@ void print_text(const Value& report) {
   if (!config.is_null()) std::cout << "\n  config\n" << indented(to_yaml(config));
 }
 
+/// A checkpoint, or the newest one of a folder, with all hashes verified.
+LoadedCheckpoint open_for_comparison(const std::string& path) {
+  return open_checkpoint(path, [](const std::string& note) { std::cerr << "warning: " << note << "\n"; });
+}
+
+int compare(const InspectArguments& arguments) {
+  const Value comparison =
+      compare_checkpoints(open_for_comparison(arguments.path), open_for_comparison(arguments.other));
+  if (arguments.format == "json") {
+    std::cout << comparison.dump(2, ' ', false, Value::error_handler_t::replace) << "\n";
+  } else {
+    std::cout << comparison_text(comparison);
+  }
+  return comparison["equal"].get<bool>() ? kExitDone : kExitDiffers;
+}
+
 }  // namespace
 
 int inspect_command(const InspectArguments& arguments) {
+  if (!arguments.other.empty()) return compare(arguments);
   FileSystem& files = FileSystem::real();
   const Verify verify = arguments.verify ? Verify::kHashes : Verify::kSizes;
   const CheckpointPath found = resolve_checkpoint_path(files, arguments.path);

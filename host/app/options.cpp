@@ -138,7 +138,7 @@ void fill_config(Given& given, ConfigArguments& arguments) {
                   "for example --set optimizer.lr=0.01");
     }
   }
-  if (given.flag("resume")) arguments.resume = true;
+  if (given.has("resume") && given.flag("resume")) arguments.resume = true;
   if (given.has("device")) arguments.device = given.text("device");
   if (given.has("output-dir")) arguments.output_dir = given.text("output-dir");
   if (given.has("max-steps")) {
@@ -170,6 +170,36 @@ CommandArguments generate_arguments(Given& given) {
   return arguments;
 }
 
+CommandArguments bench_arguments(Given& given) {
+  if (!given.flag("data")) {
+    usage_error(given.spec, "--data is missing", "this version measures the loader alone: stc-host bench --data FILE");
+  }
+  BenchArguments arguments;
+  fill_config(given, arguments);
+  arguments.format = format_of(given, {"text", "json"});
+  if (given.has("seconds")) {
+    arguments.seconds =
+        number_of<double>(given, "seconds", "a number above 0", [](double s) { return s > 0 && s <= 3600; });
+  }
+  return arguments;
+}
+
+CommandArguments verify_resume_arguments(Given& given) {
+  VerifyResumeArguments arguments;
+  fill_config(given, arguments);
+  const auto count = [&](const char* option, const char* allowed, int64_t least, int64_t& value) {
+    if (!given.has(option)) return;
+    value = number_of<int64_t>(given, option, allowed, [](int64_t n) { return n >= 1 && n <= 1000000; });
+    if (value < least) usage_error(given.spec, std::string("--") + option + ": expected " + allowed);
+  };
+  count("steps", "an integer >= 2", 2, arguments.steps);
+  count("kills", "an integer >= 1", 1, arguments.kills);
+  if (given.has("seed")) {
+    arguments.seed = number_of<uint64_t>(given, "seed", "an integer from 0 to 2^64 - 1", [](uint64_t) { return true; });
+  }
+  return arguments;
+}
+
 CommandArguments describe_arguments(Given& given) {
   PluginsArguments arguments;
   arguments.plugin_paths = given.list("plugin-path");
@@ -194,6 +224,7 @@ CommandArguments to_arguments(Given& given) {
   if (name == "run" || name == "train") {
     RunArguments arguments;
     arguments.profile = given.flag("profile");
+    arguments.allow = given.list("allow");
     fill_config(given, arguments);
     return arguments;
   }
@@ -217,6 +248,7 @@ CommandArguments to_arguments(Given& given) {
   if (name == "inspect") {
     InspectArguments arguments;
     arguments.path = take_word(given, "path", "the checkpoint", true);
+    arguments.other = take_word(given, "other", "the other checkpoint", false);
     arguments.format = format_of(given, {"text", "json"});
     arguments.verify = !given.flag("no-verify");
     return arguments;
@@ -228,6 +260,8 @@ CommandArguments to_arguments(Given& given) {
     arguments.plugin_paths = given.list("plugin-path");
     return arguments;
   }
+  if (name == "bench") return bench_arguments(given);
+  if (name == "verify-resume") return verify_resume_arguments(given);
   if (name == "plugins describe") return describe_arguments(given);
   return check_arguments(given);
 }

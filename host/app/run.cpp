@@ -14,8 +14,8 @@ int run_command(const RunArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
   Config config = load_and_warn(arguments, Depth::kRun, registry);
 
-  std::unique_ptr<Run> run =
-      compose(std::move(config), registry, arguments.profile ? ComposeMode::kProfile : ComposeMode::kTrain);
+  std::unique_ptr<Run> run = compose(std::move(config), registry,
+                                     arguments.profile ? ComposeMode::kProfile : ComposeMode::kTrain, arguments.allow);
   SignalGuard signals(run->context);
   FitResult result = run->trainer->fit();
   run->events->close();

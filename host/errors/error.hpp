@@ -19,6 +19,7 @@ struct Location {
 /// Exit codes of the program (docs/reference/exit-codes.md).
 enum ExitCode : int {
   kExitDone = 0,
+  kExitDiffers = 1,     // a comparison found differences
   kExitError = 2,       // a handled error; nothing was overwritten
   kExitSaveFailed = 4,  // training finished, but its last checkpoint could not be written
   kExitSigint = 130,    // stopped by SIGINT after finishing the step and saving

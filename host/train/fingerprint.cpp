@@ -1,7 +1,9 @@
 #include "host/train/fingerprint.hpp"
 
+#include <algorithm>
 #include <set>
 
+#include "host/errors/error.hpp"
 #include "host/train/tensor_bridge.hpp"
 
 namespace stc::host {
@@ -21,20 +23,29 @@ Value own_keys(const Instance& instance) {
   return keys;
 }
 
+/// The plugin's own keys stand in an object "keys", which is left out of the name.
+std::string inner_key(const std::string& outer, const std::string& key) {
+  if (outer.empty() || key == "keys") return outer.empty() ? key : outer;
+  return outer + "." + key;
+}
+
 void compare(const std::string& path, const Value& stored, const Value& current,
-             std::vector<std::string>& differences) {
+             std::vector<FingerprintDifference>& differences) {
   if (stored == current) return;
   if (stored.is_object() && current.is_object()) {
     std::set<std::string> keys;
     for (const auto& item : stored.items()) keys.insert(item.key());
     for (const auto& item : current.items()) keys.insert(item.key());
     for (const std::string& key : keys) {
-      const std::string inner = path.empty() ? key : path + "." + key;
-      compare(inner, stored.value(key, Value()), current.value(key, Value()), differences);
+      compare(inner_key(path, key), stored.value(key, Value()), current.value(key, Value()), differences);
     }
     return;
   }
-  differences.push_back(path + ": checkpoint has " + stored.dump() + ", this run has " + current.dump());
+  differences.push_back({path, path + ": checkpoint has " + stored.dump() + ", this run has " + current.dump()});
+}
+
+bool names(const std::string& allowed, const std::string& key) {
+  return key == allowed || key.starts_with(allowed + ".");
 }
 
 }  // namespace
@@ -57,10 +68,29 @@ Value optimizer_fingerprint(const Optimizer& optimizer) {
   return value;
 }
 
-std::vector<std::string> fingerprint_differences(const Value& stored, const Value& current) {
-  std::vector<std::string> differences;
+std::vector<FingerprintDifference> fingerprint_differences(const Value& stored, const Value& current) {
+  std::vector<FingerprintDifference> differences;
   compare("", stored, current, differences);
   return differences;
+}
+
+std::vector<FingerprintDifference> take_allowed(std::vector<FingerprintDifference>& differences,
+                                                const std::vector<std::string>& allowed) {
+  for (const std::string& entry : allowed) {
+    if (std::any_of(differences.begin(), differences.end(), [&](const auto& d) { return names(entry, d.key); }))
+      continue;
+    std::string keys;
+    for (const FingerprintDifference& difference : differences) keys += (keys.empty() ? "" : ", ") + difference.key;
+    throw CheckpointError("--allow " + entry + ": names no difference between the checkpoint and this run",
+                          keys.empty() ? "there is none, leave it out" : "the differences are " + keys);
+  }
+  const auto middle = std::stable_partition(differences.begin(), differences.end(), [&](const auto& difference) {
+    return std::none_of(allowed.begin(), allowed.end(),
+                        [&](const auto& entry) { return names(entry, difference.key); });
+  });
+  std::vector<FingerprintDifference> taken(middle, differences.end());
+  differences.erase(middle, differences.end());
+  return taken;
 }
 
 }  // namespace stc::host

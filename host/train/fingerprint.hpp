@@ -16,7 +16,18 @@ Value model_fingerprint(const Model& model);
 /// Name and the plugin's own keys. The learning rate and decay are not part of it: they may change.
 Value optimizer_fingerprint(const Optimizer& optimizer);
 
-/// One line for each difference: "data.seed: checkpoint has 1, this run has 2". Empty: equal.
-std::vector<std::string> fingerprint_differences(const Value& stored, const Value& current);
+/// One setting that is not the same.
+struct FingerprintDifference {
+  std::string key;   // "data.seed", "optimizer.betas", "model.parameters.wte.weight"
+  std::string text;  // "data.seed: checkpoint has 1, this run has 2"
+};
+
+/// In the order of the keys; empty: equal.
+std::vector<FingerprintDifference> fingerprint_differences(const Value& stored, const Value& current);
+
+/// Takes out of `differences` those that an entry of `allowed` names, by its key or by what comes before a dot of it
+/// ("data" names data.seed), and returns them. \throws CheckpointError for an entry that names none.
+std::vector<FingerprintDifference> take_allowed(std::vector<FingerprintDifference>& differences,
+                                                const std::vector<std::string>& allowed);
 
 }  // namespace stc::host

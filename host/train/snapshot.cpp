@@ -33,12 +33,6 @@ class SaveMode {
   Model& model_;
 };
 
-std::string join_lines(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += "\n    " + line;
-  return text;
-}
-
 }  // namespace
 
 Value Trainer::Impl::fingerprints() const {
@@ -151,17 +145,27 @@ void Trainer::Impl::restore_optimizer(const LoadedCheckpoint& checkpoint) {
   parts.precision->state_load(scaler.reader());
 }
 
-void Trainer::restore(const LoadedCheckpoint& checkpoint) {
+void Trainer::Impl::check_fingerprints(const LoadedCheckpoint& checkpoint,
+                                       const std::vector<std::string>& allowed) const {
+  std::vector<FingerprintDifference> differences =
+      fingerprint_differences(checkpoint.state.value("fingerprints", Value::object()), fingerprints());
+  for (const FingerprintDifference& accepted : take_allowed(differences, allowed)) {
+    log_line(STC_LOG_WARNING, "resume: accepted by --allow: " + accepted.text);
+  }
+  if (differences.empty()) return;
+  std::string lines;
+  for (const FingerprintDifference& difference : differences) lines += "\n    " + difference.text;
+  throw CheckpointError(
+      checkpoint.path + ": was made with other settings:" + lines,
+      "run with the old settings, accept one with --allow " + differences.front().key +
+          ", or start anew in another run.output_dir; step targets, learning rate, schedule, logging, "
+          "checkpoint intervals, workers and batch sizes may change freely");
+}
+
+void Trainer::restore(const LoadedCheckpoint& checkpoint, const std::vector<std::string>& allowed) {
   Impl& self = *impl_;
   const at::NoGradGuard no_grad;
-  const std::vector<std::string> differences =
-      fingerprint_differences(checkpoint.state.value("fingerprints", Value::object()), self.fingerprints());
-  if (!differences.empty()) {
-    throw CheckpointError(checkpoint.path + ": was made with other settings:" + join_lines(differences),
-                          "run with the old settings, or start anew in another run.output_dir; step "
-                          "targets, learning rate, schedule, logging, checkpoint intervals, workers and "
-                          "batch sizes may change freely");
-  }
+  self.check_fingerprints(checkpoint, allowed);
   load_weights(*self.parts.model, checkpoint);
   self.restore_optimizer(checkpoint);
   self.restore_ema(checkpoint);

@@ -73,8 +73,9 @@ class Trainer {
   explicit Trainer(TrainerParts parts);
   ~Trainer();
   /// Restores counters, schedule, weights, optimizer, scaler, RNG and data position. Before fit.
-  /// \throws CheckpointError naming each difference of model, optimizer or data settings.
-  void restore(const LoadedCheckpoint& checkpoint);
+  /// \param allowed  differences of settings that are accepted, see take_allowed.
+  /// \throws CheckpointError naming each other difference of model, optimizer, data or run settings.
+  void restore(const LoadedCheckpoint& checkpoint, const std::vector<std::string>& allowed = {});
   /// Trains to the target step, or until a signal, early stop or run.max_time ends the run after
   /// the step under way; leaves a checkpoint of its last step.
   FitResult fit();

@@ -1,5 +1,5 @@
 // probe_sgd: p -= lr * g, with decoupled decay and nothing else, so that a wrong factor on a gradient shows.
-// Fails in step when it is told to.
+// Fails in step, or keeps a state that it does not save, when it is told to.
 
 #include <vector>
 
@@ -14,9 +14,11 @@ class Sgd {
  public:
   struct Params {
     bool refuse = false;
+    bool forgets = false;
     template <class V>
     static void describe(V& v) {
       v("refuse", &Params::refuse, "whether step fails");
+      v("forgets", &Params::forgets, "whether the rate grows with the steps that this process made");
     }
   };
   explicit Sgd(const Params& params) : params_(params) {}
@@ -28,8 +30,8 @@ class Sgd {
     if (params_.refuse) throw Fault(STC_ERROR_INTERNAL, "the step was refused");
     const NoGradGuard no_grad;
     if (step.found_inf != nullptr && *Tensor::share(step.found_inf).data<float>() != 0) return;
-    const double factor =
-        step.grad_factor_t != nullptr ? *Tensor::share(step.grad_factor_t).data<float>() : step.grad_factor;
+    double factor = step.grad_factor_t != nullptr ? *Tensor::share(step.grad_factor_t).data<float>() : step.grad_factor;
+    if (params_.forgets) factor *= 1 + 0.01 * static_cast<double>(steps_++);
     for (uint32_t i = 0; i < gradients.size(); ++i) {
       if (!gradients.has(i)) continue;
       const Tensor p = detach(parameters_[i].tensor);
@@ -44,6 +46,7 @@ class Sgd {
 
  private:
   Params params_;
+  int64_t steps_ = 0;
   std::vector<BoundParameter> parameters_;
   std::vector<Group> groups_;
 };

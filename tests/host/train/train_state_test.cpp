@@ -132,10 +132,39 @@ BOOST_AUTO_TEST_SUITE(fingerprints)
 BOOST_AUTO_TEST_CASE(name_each_difference_with_both_values) {
   const Value stored = {{"data", {{"seed", 1}, {"shuffle", true}}}, {"optimizer", {{"name", "adamw"}}}};
   const Value current = {{"data", {{"seed", 2}, {"shuffle", true}}}, {"optimizer", {{"name", "lion"}}}};
-  const std::vector<std::string> differences = fingerprint_differences(stored, current);
+  const std::vector<FingerprintDifference> differences = fingerprint_differences(stored, current);
   BOOST_REQUIRE_EQUAL(differences.size(), 2u);
-  BOOST_CHECK_EQUAL(differences[0], "data.seed: checkpoint has 1, this run has 2");
-  BOOST_CHECK_EQUAL(differences[1], "optimizer.name: checkpoint has \"adamw\", this run has \"lion\"");
+  BOOST_CHECK_EQUAL(differences[0].text, "data.seed: checkpoint has 1, this run has 2");
+  BOOST_CHECK_EQUAL(differences[1].text, "optimizer.name: checkpoint has \"adamw\", this run has \"lion\"");
+}
+
+BOOST_AUTO_TEST_CASE(leave_the_word_keys_out_of_a_plugins_own) {
+  const Value stored = {{"optimizer", {{"keys", {{"betas", {0.9, 0.95}}}}}}};
+  const Value current = {{"optimizer", {{"keys", {{"betas", {0.9, 0.99}}}}}}};
+  const std::vector<FingerprintDifference> differences = fingerprint_differences(stored, current);
+  BOOST_REQUIRE_EQUAL(differences.size(), 1u);
+  BOOST_CHECK_EQUAL(differences[0].key, "optimizer.betas");
+}
+
+BOOST_AUTO_TEST_CASE(are_accepted_by_name_or_by_section) {
+  const Value stored = {{"data", {{"seed", 1}, {"content", "a"}}}, {"run", {{"seed", 1}}}};
+  const Value current = {{"data", {{"seed", 2}, {"content", "b"}}}, {"run", {{"seed", 2}}}};
+  std::vector<FingerprintDifference> differences = fingerprint_differences(stored, current);
+  BOOST_CHECK_EQUAL(take_allowed(differences, {"run.seed"}).size(), 1u);
+  BOOST_CHECK_EQUAL(differences.size(), 2u);
+  BOOST_CHECK_EQUAL(take_allowed(differences, {"data"}).size(), 2u);
+  BOOST_CHECK(differences.empty());
+}
+
+BOOST_AUTO_TEST_CASE(that_are_not_there_cannot_be_accepted) {
+  std::vector<FingerprintDifference> differences = fingerprint_differences({{"seed", 1}}, {{"seed", 2}});
+  try {
+    take_allowed(differences, {"see"});
+    BOOST_ERROR("no error");
+  } catch (const CheckpointError& error) {
+    BOOST_CHECK_EQUAL(error.what(), "--allow see: names no difference between the checkpoint and this run");
+    BOOST_CHECK_EQUAL(error.hint(), "the differences are seed");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(are_equal_whatever_the_order_of_keys) {

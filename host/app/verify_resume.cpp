@@ -1,0 +1,213 @@
+// `stc-host verify-resume FILE`: a short run of the user's own config, and the same one killed and resumed, compared
+// bit by bit.
+
+#include "host/app/verify_resume.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <thread>
+
+#include "host/app/commands.hpp"
+#include "host/app/config_arguments.hpp"
+#include "host/checkpoint/compare.hpp"
+#include "host/config/settings.hpp"
+
+extern "C" char** environ;
+
+namespace stc::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& what, int number) {
+  throw Error("verify-resume: " + what + ": " + std::generic_category().message(number));
+}
+
+/// Where both runs lie. Removed at the end unless there is something to look at.
+class WorkFolder {
+ public:
+  WorkFolder() : path_((fs::temp_directory_path() / "stc-verify-resume-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) fail("no folder in " + fs::temp_directory_path().string(), errno);
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    if (!kept_) fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  const std::string& path() const { return path_; }
+  void keep() { kept_ = true; }
+
+ private:
+  std::string path_;
+  bool kept_ = false;
+};
+
+std::string log_of(const std::string& folder) { return folder + "/log.jsonl"; }
+
+/// The command line of one run into `folder`. Sinks, targets by time and early ends are the user's run's own business.
+std::vector<std::string> run_words(const VerifyResumeArguments& arguments, const std::string& folder) {
+  const std::vector<std::pair<std::string, std::string>> fixed = {
+      {"checkpoint.enabled", "true"},
+      {"checkpoint.resume", "auto"},
+      {"checkpoint.every_steps", std::to_string(std::max<int64_t>(1, arguments.steps / 4))},
+      {"checkpoint.keep_last", "2"},
+      {"logging.json_file", log_of(folder)},
+      {"logging.every_steps", "1"},
+      {"logging.sinks", "[]"},
+      {"run.max_time", "null"},
+      {"early_stop", "null"}};
+  std::vector<std::string> words = {"/proc/self/exe", "run", arguments.file};
+  words.insert(words.end(), {"--max-steps", std::to_string(arguments.steps), "--output-dir", folder});
+  if (arguments.device) words.insert(words.end(), {"--device", *arguments.device});
+  for (const std::string& path : arguments.plugin_paths) words.insert(words.end(), {"--plugin-path", path});
+  for (const auto& [key, value] : fixed) words.insert(words.end(), {"--set", key + "=" + value});
+  for (const std::string& set : arguments.sets) {
+    const std::string key = set.substr(0, set.find('='));
+    const bool ours = std::any_of(fixed.begin(), fixed.end(), [&](const auto& item) { return item.first == key; });
+    if (!ours) words.insert(words.end(), {"--set", set});
+  }
+  return words;
+}
+
+/// A run under way; killed when it is dropped.
+class Child {
+ public:
+  Child(std::vector<std::string> words, const std::string& output) : output_(output) {
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    const int error = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) fail("cannot start a process", error);
+  }
+  ~Child() {
+    if (!status_) kill_and_wait();
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// Whether it still runs.
+  bool running() {
+    if (status_) return false;
+    int status = 0;
+    const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_) status_ = status;
+    return !status_;
+  }
+  void kill_and_wait() {
+    ::kill(pid_, SIGKILL);
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    status_ = status;
+  }
+  /// \pre it has ended. \throws TrainError with its last words unless it ended well.
+  void expect_success() const {
+    if (WIFEXITED(*status_) && WEXITSTATUS(*status_) == kExitDone) return;
+    std::ifstream in(output_);
+    std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const size_t error = text.rfind("error: ");
+    throw TrainError("verify-resume: a run ended with " +
+                         (WIFEXITED(*status_) ? "exit code " + std::to_string(WEXITSTATUS(*status_))
+                                              : "signal " + std::to_string(WTERMSIG(*status_))) +
+                         (error == std::string::npos ? "" : ": " + text.substr(error + 7)),
+                     "all of its output is in " + output_);
+  }
+
+ private:
+  std::string output_;
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+};
+
+void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+
+void run_whole(const VerifyResumeArguments& arguments, const std::string& folder) {
+  Child child(run_words(arguments, folder), folder + ".txt");
+  while (child.running()) wait_a_moment();
+  child.expect_success();
+}
+
+/// Kills the run after a random step, at a random moment of the next one. \returns the number of kills that met it
+/// alive.
+int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string& folder, uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  int64_t kills = 0;
+  for (int64_t left = arguments.kills; left > 0; --left) {
+    const int64_t from = last_logged_step(log_of(folder));
+    if (from + 1 >= arguments.steps) break;
+    const int64_t goal = std::uniform_int_distribution<int64_t>(from + 1, arguments.steps - 1)(engine);
+    Child child(run_words(arguments, folder), folder + ".txt");
+    const auto started = std::chrono::steady_clock::now();
+    while (child.running() && last_logged_step(log_of(folder)) < goal) wait_a_moment();
+    const double per_step = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() /
+                            static_cast<double>(goal - from);
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(std::uniform_real_distribution<double>(0, std::min(per_step, 2.0))(engine)));
+    if (!child.running()) {
+      child.expect_success();
+      break;
+    }
+    child.kill_and_wait();
+    ++kills;
+    std::cout << "killed after step " << last_logged_step(log_of(folder)) << "\n" << std::flush;
+  }
+  run_whole(arguments, folder);
+  return kills;
+}
+
+}  // namespace
+
+int verify_resume_command(const VerifyResumeArguments& arguments) {
+  Registry& registry = process_registry(arguments.plugin_paths);
+  load_and_warn(arguments, Depth::kRun, registry);  // a mistake in the file is told here, once
+
+  WorkFolder work;
+  const std::string whole = work.path() + "/unbroken", broken = work.path() + "/resumed";
+  const uint64_t seed = arguments.seed ? *arguments.seed : std::random_device{}();
+  std::cout << "seed of the kills: " << seed << "\n" << std::flush;
+  int64_t kills = 0;
+  std::optional<std::string> difference;
+  try {
+    run_whole(arguments, whole);
+    kills = run_with_kills(arguments, broken, seed);
+    difference = first_difference(read_step_records(log_of(whole)), read_step_records(log_of(broken)));
+  } catch (const TrainError&) {
+    work.keep();
+    throw;
+  } catch (const CheckpointError& error) {
+    difference = error.what();
+  }
+  Value comparison = compare_checkpoints(open_checkpoint(whole), open_checkpoint(broken));
+  drop_names(comparison);
+  if (!difference && comparison["equal"].get<bool>()) {
+    std::cout
+        << "exact: " << arguments.steps << " steps with " << kills
+        << " kills gave the bits of an unbroken run: weights, optimizer, counters, data position and every loss\n";
+    return kExitDone;
+  }
+  work.keep();
+  std::cout << "not exact: " << difference.value_or("the records are equal, the checkpoints are not") << "\n"
+            << comparison_text(comparison) << "both runs are in " << work.path() << "\n";
+  return kExitDiffers;
+}
+
+}  // namespace stc::host

@@ -1,0 +1,31 @@
+/// \file
+/// The parts of `stc-host verify-resume` that need no run of their own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "host/config/config.hpp"
+
+namespace stc::host {
+
+/// What one step logged that a resumed run must log again.
+using StepRecords = std::map<int64_t, std::string>;
+
+/// Reads the train_step records of an event log. A step that was made again after a kill must have given the same
+/// record: \throws CheckpointError naming the step and both records. A last line that was cut is left out.
+StepRecords read_step_records(const std::string& path);
+
+/// The step of the last whole train_step record; 0 for none, or no file.
+int64_t last_logged_step(const std::string& path);
+
+/// The first step whose records differ, or that one side lacks, in words; nullopt: equal.
+std::optional<std::string> first_difference(const StepRecords& whole, const StepRecords& broken);
+
+/// Leaves out of a comparison (host/checkpoint/compare.hpp) what tells two runs of one config apart by name alone:
+/// their ids and folders.
+void drop_names(Value& comparison);
+
+}  // namespace stc::host
