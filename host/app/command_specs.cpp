@@ -181,7 +181,7 @@ std::string help_of_all(const std::vector<CommandSpec>& specs, const std::string
   text
       << "\nstc-host COMMAND --help explains one. Exit codes: 0 done, 1 a difference was found, 2 handled error, 4 the last "
          "checkpoint could\n"
-         "not be written, 130 and 143 stopped by SIGINT and SIGTERM after saving.\n";
+         "not be written, 130, 138 and 143 stopped by SIGINT, SIGUSR1 and SIGTERM after saving.\n";
   return text.str();
 }
 

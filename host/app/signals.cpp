@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kSameRequestMs = 100;
 constexpr int kLastFlushMs = 100;
-constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGPIPE};
+constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGPIPE};
 
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 std::atomic<std::atomic<int>*> stop_request{nullptr};

@@ -23,6 +23,7 @@ enum ExitCode : int {
   kExitError = 2,       // a handled error; nothing was overwritten
   kExitSaveFailed = 4,  // training finished, but its last checkpoint could not be written
   kExitSigint = 130,    // stopped by SIGINT after finishing the step and saving
+  kExitSigusr1 = 138,   // the same by SIGUSR1
   kExitSigterm = 143,   // the same by SIGTERM
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -67,11 +68,13 @@ class Nan {
  public:
   struct Params {
     std::vector<int64_t> at;
+    int64_t divisor = 0;
     std::string what = "loss";
     std::string value = "nan";
     template <class V>
     static void describe(V& v) {
       v("at", &Params::at, "training passes that go wrong, from 0");
+      v("divisor", &Params::divisor, "a batch whose labels sum up to a multiple of it goes wrong; 0: none", 0, 1 << 20);
       v.choice("what", &Params::what, "what goes wrong", {"loss", "gradient"});
       v.choice("value", &Params::value, "what it becomes", {"nan", "inf"});
     }
@@ -79,8 +82,9 @@ class Nan {
   Nan(const Params& params, stc::Host host) : params_(params), host_(host), w_(ones(8)) {}
   void init(uint64_t) {}
   std::vector<Parameter> parameters() { return {{"w", w_, STC_ROLE_LINEAR, {}}}; }
-  Outputs forward(const Pass& pass, const Inputs&) {
-    const bool wrong = pass.training && std::count(params_.at.begin(), params_.at.end(), passes_) > 0;
+  Outputs forward(const Pass& pass, const Inputs& inputs) {
+    const bool wrong =
+        pass.training && (std::count(params_.at.begin(), params_.at.end(), passes_) > 0 || is_multiple(inputs));
     if (pass.training) ++passes_;
     const double value =
         params_.value == "nan" ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
@@ -92,6 +96,13 @@ class Nan {
   }
 
  private:
+  bool is_multiple(const Inputs& inputs) const {
+    const Tensor* labels = inputs.find("labels");
+    if (params_.divisor == 0 || labels == nullptr) return false;
+    const auto* values = labels->data<int64_t>();
+    return std::accumulate(values, values + labels->numel(), int64_t{0}) % params_.divisor == 0;
+  }
+
   Params params_;
   stc::Host host_;
   Tensor w_;
