@@ -1,6 +1,9 @@
 // probe_sgd: p -= lr * g, with decoupled decay and nothing else, so that a wrong factor on a gradient shows.
-// Fails in step, or keeps a state that it does not save, when it is told to.
+// Fails in step, or keeps a state that it does not save, when it is told to;
+// so it does with the locale of the process.
 
+#include <locale>
+#include <string>
 #include <vector>
 
 #include <stc/stable/ops.hpp>
@@ -10,18 +13,30 @@ namespace stc::probe {
 
 using namespace stc::stable;
 
+/// 1.234,5 for 1234.5.
+struct Punctuation : std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
 class Sgd {
  public:
   struct Params {
     bool refuse = false;
     bool forgets = false;
+    bool locale = false;
     template <class V>
     static void describe(V& v) {
       v("refuse", &Params::refuse, "whether step fails");
       v("forgets", &Params::forgets, "whether the rate grows with the steps that this process made");
+      v("locale", &Params::locale,
+        "whether it writes numbers of the whole process with commas and dots, as in 1.234,5");
     }
   };
-  explicit Sgd(const Params& params) : params_(params) {}
+  explicit Sgd(const Params& params) : params_(params) {
+    if (params_.locale) std::locale::global(std::locale(std::locale::classic(), new Punctuation));
+  }
   void bind(const std::vector<BoundParameter>& parameters, const std::vector<Group>& groups) {
     parameters_ = parameters;
     groups_ = groups;

@@ -1,0 +1,34 @@
+// Settings of the sanitizers for the programs of a build with STC_SANITIZE, inside of them, so that they hold wherever a program
+// is started from. LibTorch, MKL and libgomp are not instrumented: what is left out here is theirs, each with its reason.
+
+extern "C" {
+
+[[gnu::visibility("default")]] const char* __asan_default_options() {
+  // LibTorch's libraries define the same inline variables as ours do: no violation of one definition.
+  return "detect_odr_violation=0:detect_stack_use_after_return=0:strict_init_order=0";
+}
+
+[[gnu::visibility("default")]] const char* __ubsan_default_options() { return "print_stacktrace=1:halt_on_error=1"; }
+
+[[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
+  return
+      // Registries, schemas and dispatch tables that live as long as the process.
+      "leak:libtorch_cpu.so\n"
+      "leak:libtorch.so\n"
+      "leak:libc10.so\n"
+      // Threads of the pool at the end of the process.
+      "leak:libgomp\n";
+}
+
+[[gnu::visibility("default")]] const char* __tsan_default_options() {
+  return "ignore_noninstrumented_modules=1:halt_on_error=0:exitcode=66";
+}
+
+[[gnu::visibility("default")]] const char* __tsan_default_suppressions() {
+  return
+      // Not instrumented: the sanitizer does not see how their threads wait for each other.
+      "called_from_lib:libgomp\n"
+      "called_from_lib:libtorch_cpu.so\n"
+      "called_from_lib:libc10.so\n";
+}
+}
