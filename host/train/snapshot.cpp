@@ -162,10 +162,26 @@ void Trainer::Impl::check_fingerprints(const LoadedCheckpoint& checkpoint,
           "checkpoint intervals, workers and batch sizes may change freely");
 }
 
+/// What rounds otherwise than before, so that the bits are not those of an unbroken run.
+void Trainer::Impl::tell_other_rounding(const Value& state) const {
+  std::string changes;
+  const auto compare = [&](const char* what, const Value& before, const Value& now) {
+    if (before.is_null() || before == now) return;
+    changes +=
+        (changes.empty() ? "" : ", ") + std::string(what) + " " + before.dump() + " before and " + now.dump() + " now";
+  };
+  compare("threads", state.value("threads", Value()), parts.context->device.num_threads);
+  compare("path", state.value("path", Value()), fused ? "fused" : "autograd");
+  compare("device", state.value("device", Value()), parts.device_name);
+  if (changes.empty()) return;
+  log_line(STC_LOG_WARNING, "resume: " + changes + ": the same run goes on, but sums round otherwise");
+}
+
 void Trainer::restore(const LoadedCheckpoint& checkpoint, const std::vector<std::string>& allowed) {
   Impl& self = *impl_;
   const at::NoGradGuard no_grad;
   self.check_fingerprints(checkpoint, allowed);
+  self.tell_other_rounding(checkpoint.state);
   load_weights(*self.parts.model, checkpoint);
   self.restore_optimizer(checkpoint);
   self.restore_ema(checkpoint);

@@ -125,6 +125,7 @@ struct Trainer::Impl {
   // snapshot.cpp
   Snapshot make_snapshot(const LoaderPosition& position, const at::Tensor& rng);
   Value fingerprints() const;
+  void tell_other_rounding(const Value& state) const;
   void check_fingerprints(const LoadedCheckpoint& checkpoint, const std::vector<std::string>& allowed) const;
   void restore_optimizer(const LoadedCheckpoint& checkpoint);
   void restore_ema(const LoadedCheckpoint& checkpoint);

@@ -92,7 +92,7 @@ class CpuFunctions final : public Functions {
     at::Tensor logits = take_logits(n, vocab);
     {
       Raw raw;
-      refresh_bf16();
+      shared_->refresh_bf16();
       at::mm_out(logits, x, shared_->transposed(weight));
     }
     at::Tensor losses = at::empty({n}, at::kDouble);
@@ -126,7 +126,7 @@ class CpuFunctions final : public Functions {
     at::Tensor y;
     {
       Raw raw;
-      refresh_bf16();
+      shared_->refresh_bf16();
       y = at::mm(x, shared_->transposed(weight));
       if (outside && shared_->bf16) shared_->round(y);
     }
@@ -139,18 +139,6 @@ class CpuFunctions final : public Functions {
       record(y, node, x);
     }
     return y;
-  }
-
-  /// Once after each change of the weights.
-  void refresh_bf16() {
-    if (!shared_->bf16) return;
-    Parameters& all = *parameters_;
-    if (!all.bf16_values.defined()) all.allocate_bf16();
-    if (!all.bf16_stale) return;
-    shared_->parallel(all.values.numel(), grain(1), [&](int64_t begin, int64_t end) {
-      shared_->kernels.round_bf16(data(all.values), out(all.bf16_values), begin, end);
-    });
-    all.bf16_stale = false;
   }
 
   template <class NodePtr>

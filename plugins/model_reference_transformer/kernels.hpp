@@ -35,6 +35,16 @@ struct HeadShape {
   int64_t model_dim() const { return heads() * head_dim; }
 };
 
+/// Some queries of one head against the keys before them: scores (rows, keys) with rows `stride` elements apart.
+struct BlockShape {
+  int64_t rows = 0;
+  int64_t keys = 0;
+  int64_t stride = 0;
+  int64_t first = 0;         // position of the first query; query i sees keys 0 to first + i
+  int64_t time = 0;          // T
+  uint64_t element_row = 0;  // of the first query among all (B,H,T), for dropout
+};
+
 struct Kernels {
   /// out[i] = table[ids[i]] times the mask, for rows [begin, end).
   void (*gather)(const float* table, const int64_t* ids, float* out, int64_t C, Dropout dropout, int64_t begin,
@@ -86,6 +96,17 @@ struct Kernels {
                         int64_t end);
   /// to = the nearest bf16 of each element, [begin, end); to may be from.
   void (*round_bf16)(const float* from, float* to, int64_t begin, int64_t end);
+  /// Scaled scores become probabilities times the mask of attention dropout, in place: softmax over the keys that a
+  /// query sees and whose mask (keys; may be null) is true, 0 elsewhere; a row without keys is 0. logsumexp (rows): of
+  /// the scores, -inf for a row without keys.
+  void (*block_softmax)(float* scores, BlockShape block, const bool* mask, Dropout dropout, float* logsumexp);
+  /// scores: in scaled scores, out what block_softmax made of them. gradient: in that of the probabilities times the
+  /// mask, out scale * P * (dP - sum_j dP P), 0 elsewhere.
+  void (*block_softmax_backward)(float* scores, float* gradient, BlockShape block, const bool* mask, Dropout dropout,
+                                 const float* logsumexp, float scale);
+  /// normed = sum * rstd * weight, the bits of add_rms_norm.
+  void (*apply_norm)(const float* sum, const float* rstd, const float* weight, float* normed, int64_t C, int64_t begin,
+                     int64_t end);
 };
 
 /// The kernels of one instruction set.

@@ -454,6 +454,8 @@ void cross_entropy(float* logits, const int64_t* labels, double* losses, int64_t
   }
 }
 
+#include "attention_body.hpp"
+
 }  // namespace
 
 template <bool kBf16>
@@ -472,7 +474,10 @@ constexpr Kernels make_kernels() {
           swiglu<kBf16>,
           swiglu_backward<kBf16>,
           cross_entropy<kBf16>,
-          round_bf16};
+          round_bf16,
+          block_softmax<kBf16>,
+          block_softmax_backward<kBf16>,
+          apply_norm<kBf16>};
 }
 
 extern const KernelSet kKernels;

@@ -18,11 +18,16 @@
 #include <vector>
 
 #include "config.hpp"
+#include "dropout_sites.hpp"
 #include "functions.hpp"
 #include "parallel.hpp"
 #include "parameters.hpp"
 
 namespace stc::reference_transformer {
+
+namespace fused {
+class Pass;
+}
 
 /// One forward.
 struct ForwardPass {
@@ -45,10 +50,6 @@ struct Cache {
   std::vector<at::Tensor> values;  // the same shape
 };
 
-/// Where dropout acts in a block; the numbers are part of the masks, so they never change. 0 is the
-/// embedding; site s of block i is 4*i + s.
-enum class DropoutSite : uint64_t { kProbabilities = 1, kAttentionOutput = 2, kBlock = 3, kMlp = 4 };
-
 class Transformer {
  public:
   struct Options {
@@ -63,6 +64,7 @@ class Transformer {
 
   /// \throws stc::Fault when the sizes do not fit each other.
   Transformer(const Config& config, Options options);
+  ~Transformer();
   explicit Transformer(const Config& config) : Transformer(config, Options{}) {}
 
   const Config& config() const { return config_; }
@@ -84,6 +86,12 @@ class Transformer {
   ForwardOutput forward(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& labels,
                         const at::Tensor& mask);
 
+  /// Loss as forward gives it in training, and its gradients times `weight`, by the fused pass (fused/pass.hpp).
+  /// \throws stc::Fault: UNSUPPORTED with the reason and nothing changed where there is none for this model and batch;
+  /// else as forward.
+  at::Tensor loss_and_grad(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& labels,
+                           const at::Tensor& mask, double weight);
+
   /// \throws stc::Fault when max_length exceeds the block size.
   Cache generate_begin(int64_t rows, int64_t max_length) const;
   /// Appends ids (B,t) and returns the logits (B,V) of the last position. Records no gradient.
@@ -95,25 +103,18 @@ class Transformer {
   std::vector<std::pair<std::string, int64_t>> dimensions() const;
 
  private:
-  /// Dropout of one pass.
-  struct Sites {
-    uint64_t key = 0;
-    double p = 0.0;  // 0: none
-    Dropout embedding() const { return make_dropout(key, 0, p); }
-    Dropout at(size_t block, DropoutSite site) const {
-      return make_dropout(key, 4 * block + static_cast<uint64_t>(site), p);
-    }
-  };
   /// qkv (N, (H+2K)*D) of block `index` -> (N, H*D).
   using Attend = std::function<at::Tensor(const at::Tensor& qkv, size_t index)>;
 
+  struct CheckedBatch;
+  CheckedBatch checked(const at::Tensor& ids, const at::Tensor& labels, const at::Tensor& mask) const;
   /// The own kernels on the CPU, for fp32 and under autocast to bf16; else LibTorch's operators.
   const std::shared_ptr<Functions>& functions() const;
   /// Generation attends by LibTorch's operators, so under autocast it uses them alone.
   const std::shared_ptr<Functions>& generating_functions() const;
   /// {x, output of the previous block's MLP} -> the same of this block. The MLP's output is added by
   /// the norm that follows it. Uses nothing of the model: graphs may outlive it.
-  static Activations block(Functions& f, size_t index, const Sites& sites, const Attend& attend,
+  static Activations block(Functions& f, size_t index, const DropoutSites& sites, const Attend& attend,
                            const Activations& input);
   /// ids (B,T) -> ln_f(x) (N,C).
   at::Tensor hidden_states(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& mask) const;
@@ -128,6 +129,14 @@ class Transformer {
   std::shared_ptr<Functions> composed_;
   std::shared_ptr<Functions> cpu_;   // fp32; null on other devices
   std::shared_ptr<Functions> bf16_;  // the same with products in bf16
+  /// Of the precision that autocast asks for. \throws stc::Fault: UNSUPPORTED.
+  fused::Pass& fused_pass();
+  std::unique_ptr<fused::Pass> make_fused_pass(bool bf16) const;
+
+  const KernelSet* kernels_ = nullptr;  // null: LibTorch's operators alone
+  Parallel parallel_;
+  std::unique_ptr<fused::Pass> fused_fp32_;  // made when first used
+  std::unique_ptr<fused::Pass> fused_bf16_;
   Rope rope_;
   std::function<void(const std::string&, bool)> stage_;
   std::vector<std::string> stages_;

@@ -33,7 +33,7 @@ int64_t anonymous_kb() {
   return 0;
 }
 
-std::map<std::string, at::Tensor> state_of(const Optimizer& optimizer) {
+std::map<std::string, at::Tensor> state_of(Optimizer& optimizer) {
   StateCollector collector;
   optimizer.state_save(collector.writer());
   std::map<std::string, at::Tensor> out;
