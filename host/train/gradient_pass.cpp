@@ -47,7 +47,7 @@ PassOutcome GradientPass::fused(const stc_pass_info& info, const DeviceBatch& ba
   PassOutcome outcome;
   ModelOutputs auxiliary;
   const PhaseClock::Scope phase(phases_, Phase::kForward);
-  const AutocastGuard autocast(plan_, device_);  // tells the model the type of its products
+  const AutocastGuard autocast(plan_, device_);
   const TensorHandle loss = model_.loss_and_grad(info, batch.inputs, auxiliary, outcome.reason);
   if (!loss) return outcome;
   outcome.loss = to_tensor(loss.get()).detach();

@@ -30,7 +30,7 @@ class GradientPass {
   /// The model's forward under autocast, then backward of the loss times info.weight.
   /// \throws TrainError, ShapeError, DataError, PluginError
   PassOutcome autograd(const stc_pass_info& info, const DeviceBatch& batch);
-  /// The model's own fused pass; its time counts as forward. \pre model.has_loss_and_grad()
+  /// The model's own fused pass, under autocast; its time counts as forward. \pre model.has_loss_and_grad()
   PassOutcome fused(const stc_pass_info& info, const DeviceBatch& batch);
 
  private:

@@ -79,6 +79,9 @@ std::shared_ptr<Functions> make_composed_functions(std::shared_ptr<Parameters> p
 std::shared_ptr<Functions> make_cpu_functions(std::shared_ptr<Parameters> parameters, const KernelSet& kernels,
                                               Parallel parallel, bool bf16);
 
+/// Renews the rounded copy of the weights where they have changed.
+void refresh_bf16(Parameters& parameters, const Kernels& bf16_kernels, const Parallel& parallel);
+
 /// Mean cross-entropy of logits (N,V) by LibTorch's operators; rules of head_loss.
 at::Tensor cross_entropy_of(const at::Tensor& logits, const at::Tensor& labels);
 

@@ -92,7 +92,7 @@ class CpuFunctions final : public Functions {
     at::Tensor logits = take_logits(n, vocab);
     {
       Raw raw;
-      shared_->refresh_bf16();
+      refresh_bf16();
       at::mm_out(logits, x, shared_->transposed(weight));
     }
     at::Tensor losses = at::empty({n}, at::kDouble);
@@ -126,7 +126,7 @@ class CpuFunctions final : public Functions {
     at::Tensor y;
     {
       Raw raw;
-      shared_->refresh_bf16();
+      refresh_bf16();
       y = at::mm(x, shared_->transposed(weight));
       if (outside && shared_->bf16) shared_->round(y);
     }
@@ -139,6 +139,11 @@ class CpuFunctions final : public Functions {
       record(y, node, x);
     }
     return y;
+  }
+
+  /// Once after each change of the weights.
+  void refresh_bf16() {
+    if (shared_->bf16) reference_transformer::refresh_bf16(*parameters_, shared_->kernels, shared_->parallel);
   }
 
   template <class NodePtr>
@@ -192,6 +197,15 @@ class CpuFunctions final : public Functions {
 };
 
 }  // namespace
+
+void refresh_bf16(Parameters& all, const Kernels& bf16_kernels, const Parallel& parallel) {
+  if (!all.bf16_values.defined()) all.allocate_bf16();
+  if (!all.bf16_stale) return;
+  parallel(all.values.numel(), grain(1), [&](int64_t begin, int64_t end) {
+    bf16_kernels.round_bf16(data(all.values), out(all.bf16_values), begin, end);
+  });
+  all.bf16_stale = false;
+}
 
 std::shared_ptr<Functions> make_cpu_functions(std::shared_ptr<Parameters> parameters, const KernelSet& kernels,
                                               Parallel parallel, bool bf16) {

@@ -89,7 +89,7 @@ at::Tensor Transformer::generate_step(Cache& cache, const at::Tensor& ids) {
   Functions& f = *generating_functions();
   const Attend attend = [&](const at::Tensor& qkv, size_t index) { return attend_cached(qkv, cache, index, t); };
   Activations state{f.embed(input.view({-1}), Dropout{}), at::Tensor()};
-  for (size_t i = 0; i < parameters_->blocks.size(); ++i) state = block(f, i, DropoutSites{}, attend, state);
+  for (size_t i = 0; i < parameters_->blocks.size(); ++i) state = block(f, i, Sites{}, attend, state);
   cache.length += t;
   const at::Tensor x = f.add_norm(state.first, state.second, Dropout{}, Dropout{}, parameters_->ln_f).second;
   return f.linear(x.view({cache.rows, t, -1}).select(1, t - 1).contiguous(), parameters_->head());

@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "fused/attention_call.hpp"
+#include "fused/heads.hpp"
 #include "random.hpp"
 
 namespace stc::reference_transformer {
@@ -22,27 +24,6 @@ struct HeadStrides {
   int64_t batch = 0;  // from one (b, kv head) to the next
   int64_t group = 0;
   int64_t time = 0;
-};
-
-struct HeadShape {
-  int64_t rows = 0;      // B
-  int64_t time = 0;      // T
-  int64_t kv_heads = 0;  // K
-  int64_t group = 0;     // G
-  int64_t head_dim = 0;  // D
-  int64_t heads() const { return kv_heads * group; }
-  int64_t qkv_dim() const { return (heads() + 2 * kv_heads) * head_dim; }
-  int64_t model_dim() const { return heads() * head_dim; }
-};
-
-/// Some queries of one head against the keys before them: scores (rows, keys) with rows `stride` elements apart.
-struct BlockShape {
-  int64_t rows = 0;
-  int64_t keys = 0;
-  int64_t stride = 0;
-  int64_t first = 0;         // position of the first query; query i sees keys 0 to first + i
-  int64_t time = 0;          // T
-  uint64_t element_row = 0;  // of the first query among all (B,H,T), for dropout
 };
 
 struct Kernels {
@@ -96,17 +77,18 @@ struct Kernels {
                         int64_t end);
   /// to = the nearest bf16 of each element, [begin, end); to may be from.
   void (*round_bf16)(const float* from, float* to, int64_t begin, int64_t end);
-  /// Scaled scores become probabilities times the mask of attention dropout, in place: softmax over the keys that a
-  /// query sees and whose mask (keys; may be null) is true, 0 elsewhere; a row without keys is 0. logsumexp (rows): of
-  /// the scores, -inf for a row without keys.
-  void (*block_softmax)(float* scores, BlockShape block, const bool* mask, Dropout dropout, float* logsumexp);
-  /// scores: in scaled scores, out what block_softmax made of them. gradient: in that of the probabilities times the
-  /// mask, out scale * P * (dP - sum_j dP P), 0 elsewhere.
-  void (*block_softmax_backward)(float* scores, float* gradient, BlockShape block, const bool* mask, Dropout dropout,
-                                 const float* logsumexp, float scale);
-  /// normed = sum * rstd * weight, the bits of add_rms_norm.
-  void (*apply_norm)(const float* sum, const float* rstd, const float* weight, float* normed, int64_t C, int64_t begin,
+
+  // Of the fused pass.
+  /// Causal attention of one task (fused/attention_call.hpp): out (N, H*D), stats of its queries.
+  /// scratch: call.scratch() floats.
+  void (*attention)(const AttentionCall& call, float* out, float* scratch, int64_t task);
+  /// From d_out (N, H*D) the gradient d_qkv, which may be call.qkv itself.
+  void (*attention_backward)(const AttentionCall& call, const float* d_out, float* d_qkv, float* scratch, int64_t task);
+  /// normed as add_rms_norm gave it, from what it kept.
+  void (*apply_norm)(const float* x, const float* rstd, const float* weight, float* normed, int64_t C, int64_t begin,
                      int64_t end);
+  /// gate_up becomes its gradient; act, which holds the gradient of the activation, becomes the activation.
+  void (*swiglu_backward_in_place)(float* gate_up, float* act, int64_t F, int64_t begin, int64_t end);
 };
 
 /// The kernels of one instruction set.

@@ -454,7 +454,7 @@ void cross_entropy(float* logits, const int64_t* labels, double* losses, int64_t
   }
 }
 
-#include "attention_body.hpp"
+#include "fused/kernels_fused_body.hpp"
 
 }  // namespace
 
@@ -475,9 +475,10 @@ constexpr Kernels make_kernels() {
           swiglu_backward<kBf16>,
           cross_entropy<kBf16>,
           round_bf16,
-          block_softmax<kBf16>,
-          block_softmax_backward<kBf16>,
-          apply_norm<kBf16>};
+          attention<kBf16>,
+          attention_backward<kBf16>,
+          apply_norm<kBf16>,
+          swiglu_backward_in_place<kBf16>};
 }
 
 extern const KernelSet kKernels;

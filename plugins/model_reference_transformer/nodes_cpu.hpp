@@ -24,7 +24,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "cpu_context.hpp"
 #include "functions.hpp"
 
 namespace stc::reference_transformer::cpu {
@@ -52,6 +51,29 @@ class Raw {
 inline bool recording() { return at::GradMode::is_enabled(); }
 
 inline at::Tensor empty_rows(int64_t rows, int64_t cols) { return at::empty({rows, cols}, at::kFloat); }
+
+inline const float* data(const at::Tensor& t) { return t.const_data_ptr<float>(); }
+inline float* out(at::Tensor& t) { return t.data_ptr<float>(); }
+
+/// Rows per thread chunk when a row costs about `row_cost` element operations.
+inline int64_t grain(int64_t row_cost) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row_cost)); }
+
+/// Shared by the nodes of one model.
+struct Shared {
+  std::shared_ptr<Parameters> parameters;
+  const Kernels& kernels;
+  Parallel parallel;
+  bool bf16 = false;  // products multiply what is rounded to bf16
+
+  /// The weight as products use it.
+  const at::Tensor& matrix(const Slice& weight) const { return bf16 ? weight.bf16 : weight.value; }
+  const at::Tensor& transposed(const Slice& weight) const { return bf16 ? weight.bf16_transposed : weight.transposed; }
+  /// Rounds each element to bf16, in place.
+  void round(at::Tensor& x) const {
+    parallel(x.numel(), grain(1), [&](int64_t begin, int64_t end) { kernels.round_bf16(data(x), out(x), begin, end); });
+  }
+};
+using SharedPtr = std::shared_ptr<const Shared>;
 
 /// dW (+)= dY^T X into the slice; `scale` multiplies the product.
 inline void add_weight_gradient(Slice& weight, const at::Tensor& dy, const at::Tensor& x, double scale) {

@@ -126,16 +126,6 @@ void Parameters::init(uint64_t seed) {
   }
 }
 
-template <class Visit>
-void Parameters::visit_slices(Visit&& visit) {
-  visit(wte);
-  for (BlockWeights& block : blocks) {
-    for (Slice* slice : {&block.ln1, &block.qkv, &block.out, &block.ln2, &block.gate_up, &block.down}) visit(*slice);
-  }
-  visit(ln_f);
-  if (!tied_) visit(head_);
-}
-
 void Parameters::allocate_bf16() {
   at::NoGradGuard no_grad;
   bf16_values = at::empty_like(values);

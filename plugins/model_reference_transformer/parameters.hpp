@@ -79,10 +79,18 @@ class Parameters {
   void settle(Slice& slice);
   void settle_all();
 
- private:
+  /// visit(Slice&) in the order of the packed buffers.
   template <class Visit>
-  void visit_slices(Visit&& visit);
+  void visit_slices(Visit&& visit) {
+    visit(wte);
+    for (BlockWeights& block : blocks) {
+      for (Slice* slice : {&block.ln1, &block.qkv, &block.out, &block.ln2, &block.gate_up, &block.down}) visit(*slice);
+    }
+    visit(ln_f);
+    if (!tied_) visit(head_);
+  }
 
+ private:
   bool tied_;
   Slice head_;
 };

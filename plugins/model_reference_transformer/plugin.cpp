@@ -86,17 +86,22 @@ class ReferenceTransformer {
   }
 
   exact::Outputs forward(const exact::Pass& pass, const exact::Inputs& inputs) {
-    ForwardOutput output = model_.forward(request_of(pass), ids_of(inputs), optional(inputs, "labels"),
-                                          optional(inputs, "attention_mask"));
+    const ForwardPass request{pass.training, pass.accumulate, pass.dropout_key};
+    ForwardOutput output =
+        model_.forward(request, ids_of(inputs), optional(inputs, "labels"), optional(inputs, "attention_mask"));
     exact::Outputs out;
     if (output.loss.defined()) out.put("loss", std::move(output.loss));
     if (output.logits.defined()) out.put("logits", std::move(output.logits));
     return out;
   }
+
   at::Tensor loss_and_grad(const exact::Pass& pass, const exact::Inputs& inputs, exact::Outputs&,
-                           const exact::GradientReady&) {
-    return model_.loss_and_grad(request_of(pass), ids_of(inputs), optional(inputs, "labels"),
-                                optional(inputs, "attention_mask"), pass.weight);
+                           const exact::GradientReady& ready) {
+    const ForwardPass request{pass.training, pass.accumulate, pass.dropout_key};
+    at::Tensor loss = model_.loss_and_grad(request, pass.weight, ids_of(inputs), optional(inputs, "labels"),
+                                           optional(inputs, "attention_mask"));
+    for (uint32_t i = 0; ready.wanted() && i < model_.parameters().leaves.size(); ++i) ready(i);
+    return loss;
   }
 
   void parameters_changed() { model_.parameters_changed(); }
@@ -110,16 +115,15 @@ class ReferenceTransformer {
   at::Tensor generate_step(Cache& cache, const at::Tensor& ids) { return model_.generate_step(cache, ids); }
 
  private:
-  static ForwardPass request_of(const exact::Pass& pass) { return {pass.training, pass.accumulate, pass.dropout_key}; }
+  static at::Tensor optional(const exact::Inputs& inputs, const char* name) {
+    const at::Tensor* found = inputs.find(name);
+    return found != nullptr ? *found : at::Tensor();
+  }
   static const at::Tensor& ids_of(const exact::Inputs& inputs) {
     const at::Tensor* ids = inputs.find("input_ids");
     if (ids == nullptr) ids = inputs.find("inputs");
     if (ids == nullptr) throw Fault(STC_ERROR_INVALID_ARGUMENT, "the batch has no input_ids");
     return *ids;
-  }
-  static at::Tensor optional(const exact::Inputs& inputs, const char* name) {
-    const at::Tensor* found = inputs.find(name);
-    return found != nullptr ? *found : at::Tensor();
   }
   static Transformer::Options options(const Host& host) {
     Transformer::Options out;

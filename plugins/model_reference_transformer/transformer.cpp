@@ -1,14 +1,12 @@
 #include "transformer.hpp"
 
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <tuple>
 
-#include "fused/gemm.hpp"
-#include "fused/pass.hpp"
 #include "inputs.hpp"
 #include "stc/core/fault.hpp"
 
@@ -32,17 +30,15 @@ Transformer::Transformer(const Config& config, Options options) : config_(config
   composed_ = make_composed_functions(parameters_);
   if (device_.is_cpu() && !options.composed) {
     const KernelSet& kernels = options.kernels != nullptr ? *options.kernels : cpu_kernels();
-    kernels_ = &kernels;
-    parallel_ = options.parallel;
     cpu_ = make_cpu_functions(parameters_, kernels, options.parallel, /*bf16=*/false);
     bf16_ = make_cpu_functions(parameters_, kernels, options.parallel, /*bf16=*/true);
+    fused_ = std::make_unique<FusedPass>(config_, parameters_, kernels, options.parallel);
+    if (options.parallel.run != nullptr) threads_ = options.threads;
   }
   rope_ = make_rope(config_.block_size, config_.head_dim(), config_.rope_base, device_);
   stage_ = std::move(options.stage);
   for (int64_t i = 0; i < config_.n_layer; ++i) stages_.push_back("transformer.h." + std::to_string(i));
 }
-
-Transformer::~Transformer() = default;
 
 const std::shared_ptr<Functions>& Transformer::functions() const {
   if (cpu_ == nullptr) return composed_;
@@ -60,7 +56,7 @@ at::Tensor Transformer::gradient(size_t index) {
   return leaf.grad;
 }
 
-Activations Transformer::block(Functions& f, size_t index, const DropoutSites& sites, const Attend& attend,
+Activations Transformer::block(Functions& f, size_t index, const Sites& sites, const Attend& attend,
                                const Activations& input) {
   BlockWeights& weights = f.parameters()->blocks[index];
   at::Tensor x = input.first;
@@ -95,7 +91,7 @@ Activations Transformer::run_stage(size_t index, const std::function<Activations
 
 at::Tensor Transformer::hidden_states(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& mask) const {
   const std::shared_ptr<Functions>& f = functions();
-  const DropoutSites sites{pass.dropout_key, pass.training ? config_.dropout : 0.0};
+  const Sites sites{pass.dropout_key, pass.training ? config_.dropout : 0.0};
   AttentionInfo info;
   info.shape = {ids.size(0), ids.size(1), config_.n_kv_head, config_.group(), config_.head_dim()};
   info.rope = rope_;
@@ -118,34 +114,48 @@ at::Tensor Transformer::hidden_states(const ForwardPass& pass, const at::Tensor&
   return f->add_norm(state.first, state.second, mlp, Dropout{}, parameters_->ln_f).second;
 }
 
-/// A batch as the passes read it.
-struct Transformer::CheckedBatch {
-  at::Tensor ids;     // (B,T) int64
-  at::Tensor labels;  // (N) int64, or undefined
-  at::Tensor keys;    // (B,T) bool, or undefined: nothing is padded
-};
-
-Transformer::CheckedBatch Transformer::checked(const at::Tensor& ids, const at::Tensor& labels,
-                                               const at::Tensor& mask) const {
-  CheckedBatch out;
+Transformer::Checked Transformer::check_batch(const at::Tensor& ids, const at::Tensor& labels,
+                                              const at::Tensor& mask) const {
+  Checked out;
   out.ids = checked_ids(ids, config_.vocab_size, device_);
   if (ids.size(1) > config_.block_size) {
     throw Fault(STC_ERROR_INVALID_ARGUMENT,
                 "input_ids: shape " + shape_text(ids) + ", block size is " + std::to_string(config_.block_size));
   }
   if (mask.defined()) out.keys = checked_mask(mask, ids, device_);
-  if (labels.defined()) out.labels = checked_labels(labels, ids, config_.vocab_size, device_);
+  if (labels.defined()) out.targets = checked_labels(labels, ids, config_.vocab_size, device_);
   return out;
+}
+
+at::Tensor Transformer::loss_and_grad(const ForwardPass& pass, double weight, const at::Tensor& ids,
+                                      const at::Tensor& labels, const at::Tensor& mask) {
+  auto unsupported = [](std::string reason) { return Fault(STC_ERROR_UNSUPPORTED, std::move(reason)); };
+  if (fused_ == nullptr) throw unsupported("the fused pass of the model runs on the CPU, with its own kernels");
+  if (!labels.defined()) throw unsupported("the batch has no labels");
+  const bool autocast = at::autocast::is_autocast_enabled(at::kCPU);
+  if (autocast && at::autocast::get_autocast_dtype(at::kCPU) != at::kBFloat16) {
+    throw unsupported(std::string("the fused pass of the model computes in fp32 and bf16, not in ") +
+                      c10::toString(at::autocast::get_autocast_dtype(at::kCPU)));
+  }
+  const Checked batch = check_batch(ids, labels, mask);
+  if (const char* reason = fused_->refusal(ids.size(0), ids.size(1))) throw unsupported(reason);
+  FusedRequest request;
+  request.sites = {pass.dropout_key, pass.training ? config_.dropout : 0.0};
+  request.weight = weight;
+  request.accumulate = pass.accumulate;
+  request.checkpointing = checkpointing_;
+  request.bf16 = autocast;
+  request.threads = threads_ > 0 ? threads_ : at::get_num_threads();
+  return fused_->run(request, {batch.ids, batch.targets, batch.keys, ids.size(0), ids.size(1)}, rope_);
 }
 
 ForwardOutput Transformer::forward(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& labels,
                                    const at::Tensor& mask) {
-  const CheckedBatch batch = checked(ids, labels, mask);
-  const at::Tensor& targets = batch.labels;
+  const auto [input, targets, keys] = check_batch(ids, labels, mask);
 
   Functions& f = *functions();
   if (at::GradMode::is_enabled()) f.start(pass.accumulate);
-  const at::Tensor x = hidden_states(pass, batch.ids, batch.keys);
+  const at::Tensor x = hidden_states(pass, input, keys);
   ForwardOutput out;
   if (labels.defined() && pass.training) {
     out.loss = f.head_loss(x, targets, parameters_->head());
@@ -155,40 +165,6 @@ ForwardOutput Transformer::forward(const ForwardPass& pass, const at::Tensor& id
   if (labels.defined()) out.loss = cross_entropy_of(logits, targets);
   out.logits = logits.view({ids.size(0), ids.size(1), config_.vocab_size});
   return out;
-}
-
-std::unique_ptr<fused::Pass> Transformer::make_fused_pass(bool bf16) const {
-  cpu::SharedPtr shared(new cpu::Shared{parameters_, bf16 ? kernels_->bf16 : kernels_->fp32, parallel_, bf16});
-  return std::make_unique<fused::Pass>(config_, std::move(shared), rope_);
-}
-
-fused::Pass& Transformer::fused_pass() {
-  if (kernels_ == nullptr) {
-    throw Fault(STC_ERROR_UNSUPPORTED, "the fused pass is written for the CPU");
-  }
-  if (!fused::has_gemm()) throw Fault(STC_ERROR_UNSUPPORTED, "this LibTorch exports no matrix product (sgemm_)");
-  const bool autocast = at::autocast::is_autocast_enabled(at::kCPU);
-  if (autocast && at::autocast::get_autocast_dtype(at::kCPU) != at::kBFloat16) {
-    throw Fault(STC_ERROR_UNSUPPORTED, "the fused pass computes in fp32 and bf16, not in the type of this run");
-  }
-  std::unique_ptr<fused::Pass>& pass = autocast ? fused_bf16_ : fused_fp32_;
-  if (pass == nullptr) pass = make_fused_pass(autocast);
-  return *pass;
-}
-
-at::Tensor Transformer::loss_and_grad(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& labels,
-                                      const at::Tensor& mask, double weight) {
-  if (!labels.defined()) throw Fault(STC_ERROR_UNSUPPORTED, "the batch has no labels");
-  fused::Pass& fused = fused_pass();
-  const CheckedBatch batch = checked(ids, labels, mask);
-  if (!pass.accumulate) parameters_->start_window();
-  const fused::Batch raw{ids.size(0), ids.size(1), batch.ids.const_data_ptr<int64_t>(),
-                         batch.labels.const_data_ptr<int64_t>(),
-                         batch.keys.defined() ? batch.keys.const_data_ptr<bool>() : nullptr};
-  const DropoutSites sites{pass.dropout_key, pass.training ? config_.dropout : 0.0};
-  at::Tensor loss = at::empty({}, at::kFloat);
-  *loss.data_ptr<float>() = static_cast<float>(fused.run(raw, sites, weight, checkpointing_));
-  return loss;
 }
 
 std::vector<std::pair<std::string, int64_t>> Transformer::dimensions() const {

@@ -18,16 +18,13 @@
 #include <vector>
 
 #include "config.hpp"
-#include "dropout_sites.hpp"
 #include "functions.hpp"
+#include "fused/fused.hpp"
 #include "parallel.hpp"
 #include "parameters.hpp"
+#include "sites.hpp"
 
 namespace stc::reference_transformer {
-
-namespace fused {
-class Pass;
-}
 
 /// One forward.
 struct ForwardPass {
@@ -55,6 +52,7 @@ class Transformer {
   struct Options {
     at::Device device = at::kCPU;
     Parallel parallel;
+    int64_t threads = 0;  // that `parallel` runs on, at most, for the fused pass; 0: LibTorch's number
     /// Only LibTorch's operators, also on the CPU: the reference for the own kernels.
     bool composed = false;
     const KernelSet* kernels = nullptr;  // null: the fastest
@@ -64,7 +62,6 @@ class Transformer {
 
   /// \throws stc::Fault when the sizes do not fit each other.
   Transformer(const Config& config, Options options);
-  ~Transformer();
   explicit Transformer(const Config& config) : Transformer(config, Options{}) {}
 
   const Config& config() const { return config_; }
@@ -86,11 +83,13 @@ class Transformer {
   ForwardOutput forward(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& labels,
                         const at::Tensor& mask);
 
-  /// Loss as forward gives it in training, and its gradients times `weight`, by the fused pass (fused/pass.hpp).
-  /// \throws stc::Fault: UNSUPPORTED with the reason and nothing changed where there is none for this model and batch;
-  /// else as forward.
-  at::Tensor loss_and_grad(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& labels,
-                           const at::Tensor& mask, double weight);
+  /// The fused pass: the plain mean loss of a batch with labels; `weight` times its gradients go to the packed
+  /// buffer. Records no autograd. Under autocast to bf16, products are of values rounded to bf16.
+  /// \throws stc::Fault as forward does; UNSUPPORTED with the reason, and nothing changed, where it cannot run.
+  at::Tensor loss_and_grad(const ForwardPass& pass, double weight, const at::Tensor& ids, const at::Tensor& labels,
+                           const at::Tensor& mask);
+  /// Bytes that the fused pass holds for activations.
+  size_t fused_bytes() const { return fused_ == nullptr ? 0 : fused_->arena_bytes(); }
 
   /// \throws stc::Fault when max_length exceeds the block size.
   Cache generate_begin(int64_t rows, int64_t max_length) const;
@@ -103,18 +102,21 @@ class Transformer {
   std::vector<std::pair<std::string, int64_t>> dimensions() const;
 
  private:
+  struct Checked {
+    at::Tensor ids, targets, keys;
+  };
+  /// \throws stc::Fault naming the sizes or the value at fault.
+  Checked check_batch(const at::Tensor& ids, const at::Tensor& labels, const at::Tensor& mask) const;
   /// qkv (N, (H+2K)*D) of block `index` -> (N, H*D).
   using Attend = std::function<at::Tensor(const at::Tensor& qkv, size_t index)>;
 
-  struct CheckedBatch;
-  CheckedBatch checked(const at::Tensor& ids, const at::Tensor& labels, const at::Tensor& mask) const;
   /// The own kernels on the CPU, for fp32 and under autocast to bf16; else LibTorch's operators.
   const std::shared_ptr<Functions>& functions() const;
   /// Generation attends by LibTorch's operators, so under autocast it uses them alone.
   const std::shared_ptr<Functions>& generating_functions() const;
   /// {x, output of the previous block's MLP} -> the same of this block. The MLP's output is added by
   /// the norm that follows it. Uses nothing of the model: graphs may outlive it.
-  static Activations block(Functions& f, size_t index, const DropoutSites& sites, const Attend& attend,
+  static Activations block(Functions& f, size_t index, const Sites& sites, const Attend& attend,
                            const Activations& input);
   /// ids (B,T) -> ln_f(x) (N,C).
   at::Tensor hidden_states(const ForwardPass& pass, const at::Tensor& ids, const at::Tensor& mask) const;
@@ -127,16 +129,10 @@ class Transformer {
   at::Device device_;
   std::shared_ptr<Parameters> parameters_;
   std::shared_ptr<Functions> composed_;
-  std::shared_ptr<Functions> cpu_;   // fp32; null on other devices
-  std::shared_ptr<Functions> bf16_;  // the same with products in bf16
-  /// Of the precision that autocast asks for. \throws stc::Fault: UNSUPPORTED.
-  fused::Pass& fused_pass();
-  std::unique_ptr<fused::Pass> make_fused_pass(bool bf16) const;
-
-  const KernelSet* kernels_ = nullptr;  // null: LibTorch's operators alone
-  Parallel parallel_;
-  std::unique_ptr<fused::Pass> fused_fp32_;  // made when first used
-  std::unique_ptr<fused::Pass> fused_bf16_;
+  std::shared_ptr<Functions> cpu_;    // fp32; null on other devices
+  std::shared_ptr<Functions> bf16_;   // the same with products in bf16
+  std::unique_ptr<FusedPass> fused_;  // null where the own kernels are
+  int64_t threads_ = 1;
   Rope rope_;
   std::function<void(const std::string&, bool)> stage_;
   std::vector<std::string> stages_;

@@ -1,41 +1,47 @@
-#include "fused/arena.hpp"
+#include "arena.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
-#include <cstring>
+#include <cstdint>
 #include <new>
 
-namespace stc::reference_transformer::fused {
+namespace stc::reference_transformer {
 namespace {
 
-constexpr size_t kHugePage = size_t{1} << 21;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+size_t rounded_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 }  // namespace
 
 Arena::~Arena() { release(); }
 
 void Arena::release() {
-  if (data_ != nullptr) ::munmap(data_, size_);
+  if (mapped_ != nullptr) munmap(mapped_, mapped_size_);
+  mapped_ = nullptr;
   data_ = nullptr;
-  size_ = 0;
+  mapped_size_ = size_ = 0;
 }
 
-void Arena::reserve(size_t bytes) {
-  if (bytes <= size_) return;
+float* Arena::reserve(size_t bytes) {
+  if (bytes <= size_) return data_;
   release();
-  const size_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  // One page more, of which what lies outside of the aligned part is given back.
-  void* mapped = ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const size_t size = rounded_up(bytes, 4096);
+  const size_t mapped_size = size + kHugePage;
+  void* mapped = mmap(nullptr, mapped_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  const auto begin = reinterpret_cast<uintptr_t>(mapped);
-  const uintptr_t aligned = (begin + kHugePage - 1) / kHugePage * kHugePage;
-  if (aligned > begin) ::munmap(mapped, aligned - begin);
-  const uintptr_t end = begin + size + kHugePage;
-  if (end > aligned + size) ::munmap(reinterpret_cast<void*>(aligned + size), end - aligned - size);
-  data_ = reinterpret_cast<char*>(aligned);
+  mapped_ = mapped;
+  mapped_size_ = mapped_size;
+  data_ = reinterpret_cast<float*>(rounded_up(reinterpret_cast<uintptr_t>(mapped), kHugePage));
   size_ = size;
-  ::madvise(data_, size_, MADV_HUGEPAGE);  // a wish: fewer and cheaper first touches
-  std::memset(data_, 0, size_);
+#ifdef MADV_HUGEPAGE
+  if (size >= kHugePage) madvise(data_, size, MADV_HUGEPAGE);
+#endif
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* touched = reinterpret_cast<volatile char*>(data_);
+  for (size_t i = 0; i < size; i += page) touched[i] = 0;
+  return data_;
 }
 
-}  // namespace stc::reference_transformer::fused
+}  // namespace stc::reference_transformer

@@ -1,19 +1,21 @@
 /// \file
-/// The matrix product that LibTorch's library exports, in row-major terms.
+/// Matrix products of row-major fp32 arrays by the library inside of LibTorch.
 #pragma once
 
 #include <cstdint>
 
-namespace stc::reference_transformer::fused {
+namespace stc::reference_transformer {
 
-enum class Op { kNone, kTransposed };
-
-/// Whether this LibTorch exports it. Without it there is no fused pass.
+/// Whether LibTorch's library exports the product; nothing below may be called otherwise.
 bool has_gemm();
 
-/// C (m,n) = alpha op(A) op(B) + beta C; rows are lda, ldb and ldc elements apart. With beta 0 what C held is not read.
-/// On several threads when called outside of a parallel loop, else on the calling one. Sizes are below 2^31.
-void gemm(Op op_a, Op op_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda, const float* b,
-          int64_t ldb, float beta, float* c, int64_t ldc);
+/// y (n, out) = x (n, in) w^T, w (out, in).
+void linear(const float* x, const float* w, float* y, int64_t n, int64_t in, int64_t out);
+/// dx (n, in) = alpha dy (n, out) w.
+void linear_input_gradient(const float* dy, const float* w, float* dx, int64_t n, int64_t in, int64_t out,
+                           float alpha = 1.0F);
+/// dw (out, in) = alpha dy^T x + beta dw. With beta 0, dw is not read.
+void linear_weight_gradient(const float* dy, const float* x, float* dw, int64_t n, int64_t in, int64_t out, float alpha,
+                            float beta);
 
-}  // namespace stc::reference_transformer::fused
+}  // namespace stc::reference_transformer

@@ -1,272 +1,209 @@
-#include "fused/pass.hpp"
+#include "pass.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include "fused/gemm.hpp"
+#include "gemm.hpp"
 
-namespace stc::reference_transformer::fused {
-namespace {
+namespace stc::reference_transformer {
 
-/// Rows whose logits exist at a time.
-constexpr int64_t kHeadRows = 512;
-/// Parts into which a norm's weight gradient is summed, whatever the number of threads.
-constexpr int64_t kParts = 16;
-
-int64_t part_rows(int64_t n) { return std::max<int64_t>(16, (n + kParts - 1) / kParts); }
-
-}  // namespace
-
-Pass::Pass(const Config& config, cpu::SharedPtr shared, Rope rope)
+RowsPass::RowsPass(const Config& config, const PassShape& shape, const PassBatch& batch, const Kernels& kernels,
+                   Parallel parallel, Buffers& buffers, size_t worker, PassWeights weights, int64_t first, int64_t last)
     : config_(config),
-      shared_(std::move(shared)),
-      rope_(std::move(rope)),
-      blocks_(static_cast<size_t>(config.n_layer)) {}
+      shape_(shape),
+      batch_(batch),
+      kernels_(kernels),
+      parallel_(parallel),
+      buffers_(buffers),
+      own_(buffers.workers[worker]),
+      weights_(std::move(weights)),
+      first_(first),
+      last_(last),
+      begin_(first * shape.time),
+      end_(last * shape.time) {}
 
-void Pass::lay_out(Planner& planner, bool checkpointing) {
-  const int64_t c = config_.d_model, f = config_.hidden();
-  const int64_t kv = shape_.rows * shape_.kv_heads * shape_.time * shape_.head_dim;
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    BlockState& block = blocks_[i];
-    block.sum1 = planner.take(n_ * c);
-    block.rstd1 = planner.take(n_);
-    if (checkpointing && i > 0) {  // all blocks share the rest with the first
-      const BlockState& first = blocks_.front();
-      block = {block.sum1,      block.rstd1,    first.q,    first.k,     first.v,
-               first.logsumexp, first.attended, first.sum2, first.rstd2, first.gate_up};
-      continue;
-    }
-    block.q = planner.take(n_ * c);
-    block.k = planner.take(kv);
-    block.v = planner.take(kv);
-    block.logsumexp = planner.take(n_ * config_.n_head);
-    block.attended = planner.take(n_ * c);
-    block.sum2 = planner.take(n_ * c);
-    block.rstd2 = planner.take(n_);
-    block.gate_up = planner.take(n_ * 2 * f);
+template <class Fn>
+void RowsPass::over_rows(int64_t row_cost, Fn&& fn) const {
+  const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row_cost));
+  parallel_(end_ - begin_, grain, [&](int64_t begin, int64_t end) { fn(begin_ + begin, begin_ + end); });
+}
+
+const float* RowsPass::run() {
+  const int64_t c = config_.d_model;
+  over_rows(c, [&](int64_t begin, int64_t end) {
+    kernels_.gather(batch_.embedding, batch_.ids, buffers_.blocks[0].x, c, batch_.sites.embedding(), begin, end);
+  });
+  const size_t count = buffers_.blocks.size();
+  for (size_t i = 0; i < count; ++i) forward_block(i, false);
+  const Dropout last_mask = batch_.sites.at(count - 1, DropoutSite::kMlp);
+  norm(buffers_.blocks[count - 1].sum, buffers_.branch, weights_.ln_f, buffers_.x_final, buffers_.rstd_final, last_mask,
+       Dropout{});
+  head();
+  norm_backward(buffers_.x_final, buffers_.rstd_final, weights_.ln_f, false, true, last_mask, Dropout{});
+  for (size_t i = count; i-- > 0;) {
+    if (shape_.checkpointing && i + 1 != count) forward_block(i, true);
+    backward_block(i);
   }
-  Scratch& s = scratch_;
-  s.normed = planner.take(n_ * c);
-  s.branch = planner.take(n_ * c);
-  s.wide = planner.take(n_ * std::max(config_.qkv_dim(), 2 * f));
-  s.middle = planner.take(n_ * f);
-  s.d_middle = planner.take(n_ * f);
-  for (float*& d_sum : s.d_sum) d_sum = planner.take(n_ * c);
-  s.own_branch = planner.take(n_ * c);
-  s.d_normed = planner.take(n_ * c);
-  s.dq = planner.take(n_ * c);
-  s.dk = planner.take(kv);
-  s.dv = planner.take(kv);
-  s.attention = planner.take(attention_scratch(shape_));
-  s.partial = planner.take((n_ + part_rows(n_) - 1) / part_rows(n_) * c);
-  s.sum = planner.take(n_ * c);
-  s.rstd = planner.take(n_);
-  s.logits = planner.take(std::min(n_, kHeadRows) * config_.vocab_size);
-  s.losses = planner.take<double>(n_);
+  return dx();
 }
 
-void Pass::plan(const Batch& batch, bool checkpointing) {
-  batch_ = batch;
-  n_ = batch.rows * batch.time;
-  shape_ = {batch.rows, batch.time, config_.n_kv_head, config_.group(), config_.head_dim()};
-  Planner counting(nullptr);
-  lay_out(counting, checkpointing);
-  arena_.reserve(counting.used());
-  Planner planner(arena_.data());
-  lay_out(planner, checkpointing);
+void RowsPass::product(const float* x, const PassWeight& weight, float* y, int64_t in, int64_t out) const {
+  linear(x + begin_ * in, weight.value, y + begin_ * out, end_ - begin_, in, out);
 }
 
-double Pass::run(const Batch& batch, const DropoutSites& sites, double weight, bool checkpointing) {
-  plan(batch, checkpointing);
-  sites_ = sites;
-  shared_->refresh_bf16();
-  embed();
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    enter_block(i);
-    run_block(i);
-    linear(scratch_.middle, shared_->parameters->blocks[i].down, scratch_.branch);
-  }
-  const double loss = head(weight);
-  for (size_t i = blocks_.size(); i-- > 0;) block_backward(i, checkpointing);
-  embed_backward();
-  return loss;
+void RowsPass::input_gradient(const float* dy, const PassWeight& weight, float* dx, int64_t in, int64_t out) const {
+  linear_input_gradient(dy + begin_ * out, weight.value, dx + begin_ * in, end_ - begin_, in, out);
 }
 
-void Pass::linear(const float* x, const Slice& weight, float* y) const {
-  const int64_t out = weight.value.size(0), in = weight.value.size(1);
-  gemm(Op::kNone, Op::kTransposed, n_, out, in, 1.0F, x, in, cpu::data(shared_->matrix(weight)), in, 0.0F, y, out);
+void RowsPass::weight_gradient(const float* dy, const float* x, const PassWeight& weight, int64_t in,
+                               int64_t out) const {
+  linear_weight_gradient(dy + begin_ * out, x + begin_ * in, weight.grad, end_ - begin_, in, out, 1.0F, weight.beta);
 }
 
-void Pass::linear_backward(const float* dy, const float* x, Slice& weight, float* dx) const {
-  const int64_t out = weight.value.size(0), in = weight.value.size(1);
-  gemm(Op::kTransposed, Op::kNone, out, in, n_, 1.0F, dy, out, x, in, weight.take_beta(), cpu::out(weight.grad), in);
-  gemm(Op::kNone, Op::kNone, n_, in, out, 1.0F, dy, out, cpu::data(shared_->matrix(weight)), in, 0.0F, dx, in);
-}
-
-void Pass::add_norm(const float* x, const float* branch, const Slice& weight, float* sum, float* rstd,
+void RowsPass::norm(const float* x, const float* branch, const PassWeight& weight, float* sum, float* rstd,
                     const Dropout& mask1, const Dropout& mask2) {
   const int64_t c = config_.d_model;
-  rows(3 * c, [&](int64_t begin, int64_t end) {
-    shared_->kernels.add_rms_norm(x, branch, cpu::data(weight.value), sum, scratch_.normed, rstd, c, mask1, mask2,
-                                  begin, end);
+  over_rows(3 * c, [&](int64_t begin, int64_t end) {
+    kernels_.add_rms_norm(x, branch, weight.value, sum, buffers_.normed, rstd, c, mask1, mask2, begin, end);
   });
 }
 
-void Pass::normed_again(const float* sum, const float* rstd, const Slice& weight) {
+/// `again`: x and rstd1 are known, and the MLP's result is not needed.
+void RowsPass::forward_block(size_t i, bool again) {
+  BlockBuffers& kept = buffers_.blocks[i];
+  const PassBlock& w = weights_.blocks[i];
   const int64_t c = config_.d_model;
-  rows(2 * c, [&](int64_t begin, int64_t end) {
-    shared_->kernels.apply_norm(sum, rstd, cpu::data(weight.value), scratch_.normed, c, begin, end);
-  });
+  const int64_t f = config_.hidden();
+  if (again) {
+    normed_again(kept.x, kept.rstd1, w.ln1);
+  } else if (i == 0) {
+    norm(kept.x, nullptr, w.ln1, nullptr, kept.rstd1, Dropout{}, Dropout{});
+  } else {
+    norm(buffers_.blocks[i - 1].sum, buffers_.branch, w.ln1, kept.x, kept.rstd1,
+         batch_.sites.at(i - 1, DropoutSite::kMlp), Dropout{});
+  }
+  product(buffers_.normed, w.qkv, kept.qkv, c, config_.qkv_dim());
+  attend(i);
+  product(kept.attended, w.out, buffers_.branch, c, c);
+  norm(kept.x, buffers_.branch, w.ln2, kept.sum, kept.rstd2, batch_.sites.at(i, DropoutSite::kAttentionOutput),
+       batch_.sites.at(i, DropoutSite::kBlock));
+  product(buffers_.normed, w.gate_up, kept.gate_up, c, 2 * f);
+  if (again) return;
+  over_rows(3 * f, [&](int64_t begin, int64_t end) { kernels_.swiglu(kept.gate_up, buffers_.act, f, begin, end); });
+  product(buffers_.act, w.down, buffers_.branch, f, c);
 }
 
-void Pass::norm_backward(const float* sum, const float* rstd, Slice& weight, bool with_stream, const Dropout& mask1,
-                         const Dropout& mask2) {
-  const int64_t c = config_.d_model;
-  const int64_t part = part_rows(n_), parts = (n_ + part - 1) / part;
-  // The branch is a product's result: in bf16 its gradient is rounded, which that of the stream is not.
-  const bool own_branch = shared_->bf16 || mask1.active() || mask2.active();
-  std::fill_n(scratch_.partial, parts * c, 0.0F);
-  shared_->parallel(parts, std::max<int64_t>(1, cpu::grain(part * c)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      shared_->kernels.add_rms_norm_backward(scratch_.d_normed, with_stream ? scratch_.d_sum[0] : nullptr, sum,
-                                             cpu::data(weight.value), rstd, scratch_.d_sum[1],
-                                             own_branch ? scratch_.own_branch : nullptr, scratch_.partial + i * c, c,
-                                             mask1, mask2, i * part, std::min(n_, (i + 1) * part));
+AttentionCall RowsPass::attention_call(size_t i) const {
+  AttentionCall call;
+  call.qkv = buffers_.blocks[i].qkv;
+  call.cos = batch_.cos;
+  call.sin = batch_.sin;
+  call.mask = batch_.mask;
+  call.stats = buffers_.blocks[i].stats;
+  call.shape = {shape_.rows, shape_.time, config_.n_kv_head, config_.group(), config_.head_dim()};
+  call.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config_.head_dim())));
+  call.dropout = batch_.sites.at(i, DropoutSite::kProbabilities);
+  return call;
+}
+
+void RowsPass::attend(size_t i) {
+  const AttentionCall call = attention_call(i);
+  parallel_(shape_.lanes, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t lane = begin; lane < end; ++lane) {
+      float* scratch = own_.attention[static_cast<size_t>(lane)];
+      for (int64_t task = first_ * config_.n_kv_head + lane; task < last_ * config_.n_kv_head; task += shape_.lanes) {
+        kernels_.attention(call, buffers_.blocks[i].attended, scratch, task);
+      }
     }
   });
-  std::swap(scratch_.d_sum[0], scratch_.d_sum[1]);
-  scratch_.d_branch = own_branch ? scratch_.own_branch : scratch_.d_sum[0];
-  float* total = cpu::out(weight.grad);
-  if (weight.take_beta() == 0.0F) std::fill_n(total, c, 0.0F);
-  for (int64_t i = 0; i < parts; ++i) {
-    for (int64_t j = 0; j < c; ++j) total[j] += scratch_.partial[i * c + j];
-  }
 }
 
-void Pass::embed() {
+void RowsPass::attend_backward(size_t i) {
+  const AttentionCall call = attention_call(i);
+  parallel_(shape_.lanes, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t lane = begin; lane < end; ++lane) {
+      float* scratch = own_.attention[static_cast<size_t>(lane)];
+      for (int64_t task = first_ * config_.n_kv_head + lane; task < last_ * config_.n_kv_head; task += shape_.lanes) {
+        kernels_.attention_backward(call, buffers_.branch, buffers_.blocks[i].qkv, scratch, task);
+      }
+    }
+  });
+}
+
+void RowsPass::head() {
   const int64_t c = config_.d_model;
-  rows(c, [&](int64_t begin, int64_t end) {
-    shared_->kernels.gather(cpu::data(shared_->parameters->wte.value), batch_.ids, blocks_.front().sum1, c,
-                            sites_.embedding(), begin, end);
-  });
-}
-
-void Pass::enter_block(size_t index) {
-  BlockState& block = blocks_[index];
-  const Slice& ln1 = shared_->parameters->blocks[index].ln1;
-  if (index == 0) {
-    add_norm(block.sum1, nullptr, ln1, nullptr, block.rstd1, Dropout{}, Dropout{});
-  } else {
-    add_norm(blocks_[index - 1].sum2, scratch_.branch, ln1, block.sum1, block.rstd1,
-             sites_.at(index - 1, DropoutSite::kMlp), Dropout{});
-  }
-}
-
-AttentionInputs Pass::attention_of(const BlockState& state, size_t index) const {
-  return {shape_, state.q, state.k, state.v, batch_.mask, sites_.at(index, DropoutSite::kProbabilities)};
-}
-
-void Pass::run_block(size_t index) {
-  BlockState& block = blocks_[index];
-  const BlockWeights& weights = shared_->parameters->blocks[index];
-  const int64_t f = config_.hidden();
-  linear(scratch_.normed, weights.qkv, scratch_.wide);
-  rows(2 * shape_.qkv_dim(), [&](int64_t begin, int64_t end) {
-    shared_->kernels.split_heads(scratch_.wide, cpu::data(rope_.cos), cpu::data(rope_.sin), block.q, block.k, block.v,
-                                 shape_, begin, end);
-  });
-  attention_forward(*shared_, attention_of(block, index), scratch_.attention, block.attended, block.logsumexp);
-  linear(block.attended, weights.out, scratch_.branch);
-  add_norm(block.sum1, scratch_.branch, weights.ln2, block.sum2, block.rstd2,
-           sites_.at(index, DropoutSite::kAttentionOutput), sites_.at(index, DropoutSite::kBlock));
-  linear(scratch_.normed, weights.gate_up, block.gate_up);
-  rows(3 * f,
-       [&](int64_t begin, int64_t end) { shared_->kernels.swiglu(block.gate_up, scratch_.middle, f, begin, end); });
-}
-
-double Pass::head(double weight) {
-  const int64_t c = config_.d_model, vocab = config_.vocab_size;
-  Parameters& parameters = *shared_->parameters;
-  Slice& matrix = parameters.head();
-  const size_t last = blocks_.size() - 1;
-  const Dropout mask = sites_.at(last, DropoutSite::kMlp);
-  add_norm(blocks_[last].sum2, scratch_.branch, parameters.ln_f, scratch_.sum, scratch_.rstd, mask, Dropout{});
-
-  const int64_t valid = n_ - std::count(batch_.labels, batch_.labels + n_, int64_t{-100});
-  const auto scale = static_cast<float>(valid == 0 ? 0.0 : weight / static_cast<double>(valid));
-  const float* w = cpu::data(shared_->matrix(matrix));
-  for (int64_t begin = 0; begin < n_; begin += kHeadRows) {
-    const int64_t count = std::min(kHeadRows, n_ - begin);
-    const float* x = scratch_.normed + begin * c;
-    gemm(Op::kNone, Op::kTransposed, count, vocab, c, 1.0F, x, c, w, c, 0.0F, scratch_.logits, vocab);
-    shared_->parallel(count, cpu::grain(6 * vocab), [&](int64_t first, int64_t end) {
-      shared_->kernels.cross_entropy(scratch_.logits, batch_.labels + begin, scratch_.losses + begin, vocab,
-                                     /*replace=*/true, first, end);
+  const int64_t vocab = config_.vocab_size;
+  float beta = weights_.head.beta;
+  for (int64_t begin = begin_; begin < end_; begin += buffers_.head_rows) {
+    const int64_t rows = std::min(buffers_.head_rows, end_ - begin);
+    const float* x = buffers_.normed + begin * c;
+    linear(x, weights_.head.value, own_.logits, rows, c, vocab);
+    parallel_(rows, std::max<int64_t>(1, 16384 / (6 * vocab)), [&](int64_t from, int64_t to) {
+      kernels_.cross_entropy(own_.logits, batch_.labels + begin, buffers_.losses + begin, vocab, true, from, to);
     });
-    gemm(Op::kTransposed, Op::kNone, vocab, c, count, scale, scratch_.logits, vocab, x, c, matrix.take_beta(),
-         cpu::out(matrix.grad), c);
-    gemm(Op::kNone, Op::kNone, count, c, vocab, scale, scratch_.logits, vocab, w, c, 0.0F,
-         scratch_.d_normed + begin * c, c);
+    linear_weight_gradient(own_.logits, x, weights_.head.grad, rows, c, vocab, batch_.loss_scale, beta);
+    linear_input_gradient(own_.logits, weights_.head.value, buffers_.branch + begin * c, rows, c, vocab,
+                          batch_.loss_scale);
+    beta = 1.0F;
   }
-  norm_backward(scratch_.sum, scratch_.rstd, parameters.ln_f, /*with_stream=*/false, mask, Dropout{});
-
-  double total = 0.0;
-  for (int64_t i = 0; i < n_; ++i) total += scratch_.losses[i];
-  return valid == 0 ? 0.0 : total / static_cast<double>(valid);
 }
 
-void Pass::block_backward(size_t index, bool checkpointing) {
-  BlockState& block = blocks_[index];
-  BlockWeights& weights = shared_->parameters->blocks[index];
-  const int64_t f = config_.hidden();
-  if (checkpointing) {
-    normed_again(block.sum1, block.rstd1, weights.ln1);
-    run_block(index);
-  } else {
-    rows(3 * f,
-         [&](int64_t begin, int64_t end) { shared_->kernels.swiglu(block.gate_up, scratch_.middle, f, begin, end); });
-  }
-  linear_backward(scratch_.d_branch, scratch_.middle, weights.down, scratch_.d_middle);
-  rows(4 * f, [&](int64_t begin, int64_t end) {
-    shared_->kernels.swiglu_backward(scratch_.d_middle, block.gate_up, scratch_.wide, f, begin, end);
-  });
-  normed_again(block.sum2, block.rstd2, weights.ln2);
-  linear_backward(scratch_.wide, scratch_.normed, weights.gate_up, scratch_.d_normed);
-  norm_backward(block.sum2, block.rstd2, weights.ln2, /*with_stream=*/true,
-                sites_.at(index, DropoutSite::kAttentionOutput), sites_.at(index, DropoutSite::kBlock));
-  attention_part_backward(index);
-}
-
-void Pass::attention_part_backward(size_t index) {
-  BlockState& block = blocks_[index];
-  BlockWeights& weights = shared_->parameters->blocks[index];
-  float* d_attended = scratch_.d_normed;
-  linear_backward(scratch_.d_branch, block.attended, weights.out, d_attended);
-  if (shared_->bf16) shared_->round(d_attended, n_ * config_.d_model);
-  attention_backward(*shared_, attention_of(block, index), block.logsumexp, d_attended, scratch_.attention, scratch_.dq,
-                     scratch_.dk, scratch_.dv);
-  const int64_t head = shape_.time * shape_.head_dim;
-  const HeadStrides q_strides = {shape_.group * head, head, shape_.head_dim};
-  const HeadStrides kv_strides = {head, 0, shape_.head_dim};
-  rows(2 * shape_.qkv_dim(), [&](int64_t begin, int64_t end) {
-    shared_->kernels.split_heads_backward(scratch_.dq, q_strides, scratch_.dk, scratch_.dv, kv_strides,
-                                          cpu::data(rope_.cos), cpu::data(rope_.sin), scratch_.wide, shape_,
-                                          /*kv_copies=*/1, begin, end);
-  });
-  normed_again(block.sum1, block.rstd1, weights.ln1);
-  linear_backward(scratch_.wide, scratch_.normed, weights.qkv, scratch_.d_normed);
-  const Dropout mask = index == 0 ? Dropout{} : sites_.at(index - 1, DropoutSite::kMlp);
-  norm_backward(block.sum1, block.rstd1, weights.ln1, /*with_stream=*/true, mask, Dropout{});
-}
-
-void Pass::embed_backward() {
+void RowsPass::norm_backward(const float* sum, const float* rstd, const PassWeight& weight, bool direct,
+                             bool with_branch, const Dropout& mask1, const Dropout& mask2) {
   const int64_t c = config_.d_model;
-  Parameters& parameters = *shared_->parameters;
-  parameters.settle(parameters.wte);
-  shared_->parallel(c, std::max<int64_t>(16, cpu::grain(n_)), [&](int64_t begin, int64_t end) {
-    shared_->kernels.scatter_add(cpu::out(parameters.wte.grad), batch_.ids, scratch_.d_sum[0], n_, c,
-                                 sites_.embedding(), begin, end);
+  const int64_t n = end_ - begin_;
+  const float* before = direct ? dx() : nullptr;
+  current_ = 1 - current_;
+  float* d_branch = with_branch && shape_.own_branch ? buffers_.d_branch : nullptr;
+  // Chunks of rows do not depend on the threads, so that the sum over rows has one order.
+  const int64_t chunk = std::max<int64_t>(16, (n + kNormChunks - 1) / kNormChunks);
+  const int64_t chunks = (n + chunk - 1) / chunk;
+  std::fill_n(own_.partial, chunks * c, 0.0F);
+  parallel_(chunks, std::max<int64_t>(1, 16384 / (chunk * c)), [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      kernels_.add_rms_norm_backward(buffers_.branch, before, sum, weight.value, rstd, dx(), d_branch,
+                                     own_.partial + i * c, c, mask1, mask2, begin_ + i * chunk,
+                                     std::min(end_, begin_ + (i + 1) * chunk));
+    }
+  });
+  if (weight.beta == 0.0F) std::fill_n(weight.grad, c, 0.0F);
+  for (int64_t i = 0; i < chunks; ++i) {
+    for (int64_t j = 0; j < c; ++j) weight.grad[j] += own_.partial[i * c + j];
+  }
+}
+
+void RowsPass::normed_again(const float* x, const float* rstd, const PassWeight& weight) {
+  over_rows(2 * config_.d_model, [&](int64_t begin, int64_t end) {
+    kernels_.apply_norm(x, rstd, weight.value, buffers_.normed, config_.d_model, begin, end);
   });
 }
 
-}  // namespace stc::reference_transformer::fused
+void RowsPass::backward_block(size_t i) {
+  BlockBuffers& kept = buffers_.blocks[i];
+  const PassBlock& w = weights_.blocks[i];
+  const int64_t c = config_.d_model;
+  const int64_t f = config_.hidden();
+
+  input_gradient(grad_branch(), w.down, buffers_.act, f, c);
+  over_rows(6 * f, [&](int64_t begin, int64_t end) {
+    kernels_.swiglu_backward_in_place(kept.gate_up, buffers_.act, f, begin, end);
+  });
+  weight_gradient(grad_branch(), buffers_.act, w.down, f, c);
+  normed_again(kept.sum, kept.rstd2, w.ln2);
+  weight_gradient(kept.gate_up, buffers_.normed, w.gate_up, c, 2 * f);
+  input_gradient(kept.gate_up, w.gate_up, buffers_.branch, c, 2 * f);
+  norm_backward(kept.sum, kept.rstd2, w.ln2, true, true, batch_.sites.at(i, DropoutSite::kAttentionOutput),
+                batch_.sites.at(i, DropoutSite::kBlock));
+
+  weight_gradient(grad_branch(), kept.attended, w.out, c, c);
+  input_gradient(grad_branch(), w.out, buffers_.branch, c, c);
+  attend_backward(i);
+  normed_again(kept.x, kept.rstd1, w.ln1);
+  weight_gradient(kept.qkv, buffers_.normed, w.qkv, c, config_.qkv_dim());
+  input_gradient(kept.qkv, w.qkv, buffers_.branch, c, config_.qkv_dim());
+  norm_backward(kept.x, kept.rstd1, w.ln1, true, i > 0, i > 0 ? batch_.sites.at(i - 1, DropoutSite::kMlp) : Dropout{},
+                Dropout{});
+}
+
+}  // namespace stc::reference_transformer

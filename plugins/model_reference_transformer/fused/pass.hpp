@@ -1,120 +1,90 @@
 /// \file
-/// Loss and gradients of a batch on the CPU as one straight sequence of products and kernels: no graph, no allocation,
-/// all activations in one planned block.
-///
-/// Legend: B rows, T positions, N = B*T, C model width, F MLP width, V vocabulary, L blocks.
+/// Forward and backward of a range of batch rows, as a straight sequence of kernels and products.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "config.hpp"
-#include "cpu_context.hpp"
-#include "dropout_sites.hpp"
-#include "functions.hpp"
-#include "fused/arena.hpp"
-#include "fused/attention.hpp"
+#include "../config.hpp"
+#include "../kernels.hpp"
+#include "../parallel.hpp"
+#include "../sites.hpp"
+#include "plan.hpp"
 
-namespace stc::reference_transformer::fused {
+namespace stc::reference_transformer {
 
-/// A checked batch (inputs.hpp).
-struct Batch {
-  int64_t rows = 0;
-  int64_t time = 0;
-  const int64_t* ids = nullptr;     // (N)
-  const int64_t* labels = nullptr;  // (N), -100 ignored
-  const bool* mask = nullptr;       // (N), null: nothing is padded
+/// A weight of a pass: its values, and where its gradient goes.
+struct PassWeight {
+  const float* value = nullptr;
+  float* grad = nullptr;
+  float beta = 0.0F;  // what the gradient is multiplied by before ours is added; 0: it is not read
 };
 
-/// The pass of one model in one precision. Keeps its memory between passes. [train-thread]
-class Pass {
+struct PassBlock {
+  PassWeight ln1, qkv, out, ln2, gate_up, down;
+};
+
+struct PassWeights {
+  std::vector<PassBlock> blocks;
+  PassWeight ln_f, head;
+};
+
+/// One batch, the same for all workers.
+struct PassBatch {
+  const int64_t* ids = nullptr;      // (N)
+  const int64_t* labels = nullptr;   // (N)
+  const bool* mask = nullptr;        // (B,T) or null
+  const float* embedding = nullptr;  // (V,C)
+  const float* cos = nullptr;        // (T, D/2)
+  const float* sin = nullptr;
+  Sites sites;
+  float loss_scale = 1.0F;  // of the gradients: weight over the number of valid labels
+};
+
+/// A worker's run. Deterministic: every sum has an order that depends on the shape and the rows alone.
+class RowsPass {
  public:
-  /// \param shared  kernels of the precision; outlives nothing, is kept alive.
-  Pass(const Config& config, cpu::SharedPtr shared, Rope rope);
-
-  /// The mean loss over the labels that count, 0 when none does. Gradients times `weight` go to the packed buffer,
-  /// replacing those of an earlier window or adding to this one's. With `checkpointing` only the input of each block is
-  /// kept and the rest computed again, to the same bits. \throws std::bad_alloc.
-  double run(const Batch& batch, const DropoutSites& sites, double weight, bool checkpointing);
-
-  /// Bytes of the planned block.
-  size_t planned_bytes() const { return arena_.size(); }
+  /// \param first, last  batch rows [first, last)
+  /// \param parallel     threads for loops inside; the products use LibTorch's
+  RowsPass(const Config& config, const PassShape& shape, const PassBatch& batch, const Kernels& kernels,
+           Parallel parallel, Buffers& buffers, size_t worker, PassWeights weights, int64_t first, int64_t last);
+  /// Writes losses of its rows, gradients of all weights but the embedding (the head's where tied), and
+  /// the gradient of the embedded rows, to which it returns the pointer (N,C).
+  const float* run();
 
  private:
-  /// What backward needs of a block.
-  struct BlockState {
-    float* sum1 = nullptr;   // (N,C), what ln1 normed
-    float* rstd1 = nullptr;  // (N)
-    float* q = nullptr;      // (B,K,G,T,D), rotated
-    float* k = nullptr;      // (B,K,T,D), rotated
-    float* v = nullptr;
-    float* logsumexp = nullptr;  // (B,H,T)
-    float* attended = nullptr;   // (N,C)
-    float* sum2 = nullptr;       // (N,C), what ln2 normed
-    float* rstd2 = nullptr;
-    float* gate_up = nullptr;  // (N,2F)
-  };
-  /// What no two blocks use at the same time.
-  struct Scratch {
-    float* normed = nullptr;  // (N,C)
-    float* branch = nullptr;  // (N,C), what is added to the residual stream next
-    float* wide = nullptr;    // (N, max(qkv, 2F)), a product's result or its gradient
-    float* middle = nullptr;  // (N,F)
-    float* d_middle = nullptr;
-    float* d_sum[2] = {nullptr, nullptr};  // (N,C), gradient of the residual stream
-    float* own_branch = nullptr;           // (N,C)
-    float* d_branch = nullptr;             // own_branch, or d_sum[0] where both are the same
-    float* d_normed = nullptr;             // (N,C)
-    float* dq = nullptr;
-    float* dk = nullptr;
-    float* dv = nullptr;
-    float* attention = nullptr;
-    float* partial = nullptr;  // (chunks, C), parts of a norm's weight gradient
-    float* sum = nullptr;      // (N,C), what ln_f normed
-    float* rstd = nullptr;     // (N)
-    float* logits = nullptr;   // (rows of a chunk, V)
-    double* losses = nullptr;  // (N)
-  };
-
-  void plan(const Batch& batch, bool checkpointing);
-  void lay_out(Planner& planner, bool checkpointing);
-  AttentionInputs attention_of(const BlockState& state, size_t index) const;
-
-  void embed();
-  /// Residual stream and first norm; what is added is in scratch_.branch, but for block 0.
-  void enter_block(size_t index);
-  /// From the normed input in scratch_.normed to the input of the block's last product in scratch_.middle.
-  void run_block(size_t index);
-  double head(double weight);
-  void block_backward(size_t index, bool checkpointing);
-  void attention_part_backward(size_t index);
-  void embed_backward();
-
-  /// x (N, cols) W^T -> y (N, rows).
-  void linear(const float* x, const Slice& weight, float* y) const;
-  /// dW (+)= dy^T x; dx = dy W.
-  void linear_backward(const float* dy, const float* x, Slice& weight, float* dx) const;
-  void add_norm(const float* x, const float* branch, const Slice& weight, float* sum, float* rstd, const Dropout& mask1,
-                const Dropout& mask2);
-  /// d_sum[0] takes the gradient of the residual stream before the norm; d_branch that of what was added to it.
-  void norm_backward(const float* sum, const float* rstd, Slice& weight, bool with_stream, const Dropout& mask1,
-                     const Dropout& mask2);
-  void normed_again(const float* sum, const float* rstd, const Slice& weight);
+  void forward_block(size_t i, bool again);
+  void norm(const float* x, const float* branch, const PassWeight& weight, float* sum, float* rstd,
+            const Dropout& mask1, const Dropout& mask2);
+  void attend(size_t i);
+  void head();
+  void backward_block(size_t i);
+  void attend_backward(size_t i);
+  /// The gradient arrives in `branch`, and in dx_ when `direct`. Leaves it in dx_ and, of the branch, in grad_branch().
+  void norm_backward(const float* sum, const float* rstd, const PassWeight& weight, bool direct, bool with_branch,
+                     const Dropout& mask1, const Dropout& mask2);
+  void weight_gradient(const float* dy, const float* x, const PassWeight& weight, int64_t in, int64_t out) const;
+  void input_gradient(const float* dy, const PassWeight& weight, float* dx, int64_t in, int64_t out) const;
+  void product(const float* x, const PassWeight& weight, float* y, int64_t in, int64_t out) const;
+  void normed_again(const float* x, const float* rstd, const PassWeight& weight);
+  AttentionCall attention_call(size_t i) const;
+  float* dx() const { return buffers_.dx[current_]; }
+  float* grad_branch() const { return shape_.own_branch ? buffers_.d_branch : dx(); }
+  /// fn(begin, end) over the rows of this worker.
   template <class Fn>
-  void rows(int64_t row_cost, Fn&& fn) const {
-    shared_->parallel(n_, cpu::grain(row_cost), fn);
-  }
+  void over_rows(int64_t row_cost, Fn&& fn) const;
 
-  Config config_;
-  cpu::SharedPtr shared_;
-  Rope rope_;
-  Arena arena_;
-  HeadShape shape_;
-  Batch batch_;
-  DropoutSites sites_;
-  int64_t n_ = 0;
-  std::vector<BlockState> blocks_;
-  Scratch scratch_;
+  const Config& config_;
+  const PassShape& shape_;
+  const PassBatch& batch_;
+  const Kernels& kernels_;
+  Parallel parallel_;
+  Buffers& buffers_;
+  WorkerBuffers& own_;
+  PassWeights weights_;
+  int64_t first_, last_;  // batch rows
+  int64_t begin_, end_;   // positions
+  size_t current_ = 0;    // of buffers_.dx
 };
 
-}  // namespace stc::reference_transformer::fused
+}  // namespace stc::reference_transformer

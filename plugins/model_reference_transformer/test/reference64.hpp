@@ -1,117 +1,97 @@
 /// \file
-/// The model once more in double precision and LibTorch's autograd, written from its description (README.md) alone: the
-/// reference that the passes in fp32 are measured by.
+/// The whole model in double precision by LibTorch's operators and autograd: the reference of the fused pass.
 #pragma once
 
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
-
-#include <limits>
-#include <map>
-#include <string>
-
-#include "dropout_sites.hpp"
 #include "fixture.hpp"
 
 namespace stc::reference_transformer {
 
-/// The mask of a site for a tensor like x, in double.
-inline at::Tensor mask64(const at::Tensor& x, const Dropout& dropout) {
-  at::Tensor mask = at::ones(x.sizes(), at::kDouble);
-  if (!dropout.active()) return mask;
-  for (int64_t i = 0; i < mask.numel(); ++i) {
-    mask.data_ptr<double>()[i] = static_cast<double>(dropout.factor(static_cast<uint64_t>(i)));
-  }
-  return mask;
-}
-
+/// Loss and gradients of one micro-batch in double, from a model's weights.
 class Reference64 {
  public:
-  /// Copies the weights.
   explicit Reference64(Transformer& model) : config_(model.config()) {
     for (const Leaf& leaf : model.parameters().leaves) {
-      names_.push_back(leaf.name);
-      w_[leaf.name] = leaf.value.detach().to(at::kDouble).requires_grad_();
+      weights_.push_back(leaf.value.detach().to(at::kDouble).requires_grad_(true));
     }
   }
 
-  /// Adds gradients times `weight`. \returns the loss.
-  double run(const Batch& batch, const DropoutSites& sites, double weight) {
-    const int64_t b = batch.ids.size(0), t = batch.ids.size(1);
-    at::Tensor x = at::embedding(w_.at("transformer.wte.weight"), batch.ids).view({b * t, config_.d_model});
-    x = x * mask64(x, sites.embedding());
-    for (int64_t i = 0; i < config_.n_layer; ++i) x = block(x, i, batch, sites);
-    x = norm(x, "transformer.ln_f.weight");
-    const std::string head = config_.tie_weights ? "transformer.wte.weight" : "lm_head.weight";
-    const at::Tensor logs = at::log_softmax(at::matmul(x, w_.at(head).t()), -1);
-    const at::Tensor labels = batch.labels.view({-1});
-    const at::Tensor counted = labels.ne(-100);
-    const auto valid = counted.sum().item<int64_t>();
-    if (valid == 0) return 0.0;
-    const at::Tensor own = logs.gather(1, labels.clamp_min(0).unsqueeze(1)).squeeze(1);
-    const at::Tensor loss = -(own * counted.to(at::kDouble)).sum() / static_cast<double>(valid);
+  /// Adds weight times the gradients; returns the loss.
+  double add(const Batch& batch, uint64_t key, double weight) {
+    rows_ = batch.ids.size(0);
+    time_ = batch.ids.size(1);
+    sites_ = {key, config_.dropout};
+    visible_ = at::ones({time_, time_}, at::kBool).tril();
+    if (batch.mask.defined()) visible_ = visible_.logical_and(batch.mask.ne(0).unsqueeze(1).unsqueeze(2));
+    at::Tensor x = drop(at::embedding(weights_[0], batch.ids.view({-1})), sites_.embedding());
+    const auto count = static_cast<size_t>(config_.n_layer);
+    for (size_t i = 0; i < count; ++i) x = block(x, i);
+    x = norm(x, weights_[1 + 9 * count]);
+    const at::Tensor& head = config_.tie_weights ? weights_[0] : weights_.back();
+    const at::Tensor loss = cross_entropy_of(at::matmul(x, head.t()), batch.labels.view({-1}));
     (loss * weight).backward();
     return loss.item<double>();
   }
 
-  /// In the order of the leaves; zeros where none arrived.
   std::vector<at::Tensor> gradients() const {
     std::vector<at::Tensor> out;
-    for (const std::string& name : names_) {
-      const at::Tensor& w = w_.at(name);
-      out.push_back(w.grad().defined() ? w.grad().clone() : at::zeros_like(w));
-    }
+    for (const at::Tensor& w : weights_) out.push_back(w.grad().defined() ? w.grad() : at::zeros_like(w));
     return out;
   }
 
  private:
-  at::Tensor norm(const at::Tensor& x, const std::string& name) const {
-    return x * at::rsqrt(x.square().mean(-1, /*keepdim=*/true) + 1e-5) * w_.at(name);
+  static at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) {
+    return x * at::rsqrt(x.pow(2).mean(-1, true) + 1e-5) * weight;
   }
-  at::Tensor linear(const at::Tensor& x, const std::string& name) const { return at::matmul(x, w_.at(name).t()); }
 
-  /// (N, heads*D) -> (B, heads, T, D)
-  static at::Tensor split(const at::Tensor& x, int64_t b, int64_t t, int64_t heads) {
-    return x.view({b, t, heads, -1}).transpose(1, 2);
+  static at::Tensor drop(const at::Tensor& x, const Dropout& dropout) {
+    if (!dropout.active()) return x;
+    at::Tensor factors = at::empty(x.sizes(), at::kDouble);
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      factors.data_ptr<double>()[i] = dropout.factor(static_cast<uint64_t>(i));
+    }
+    return x * factors;
   }
-  at::Tensor rotate(const at::Tensor& x) const {
+
+  /// (N, n*D) -> (B, n, T, D)
+  at::Tensor heads(const at::Tensor& x) const { return x.view({rows_, time_, -1, config_.head_dim()}).transpose(1, 2); }
+
+  at::Tensor rotated(const at::Tensor& x) const {
     const int64_t half = config_.head_dim() / 2;
-    const at::Tensor pair = at::arange(half, at::kDouble) * (-2.0 / static_cast<double>(config_.head_dim()));
-    const at::Tensor angle = at::outer(at::arange(x.size(2), at::kDouble), at::pow(config_.rope_base, pair));
-    const at::Tensor low = x.narrow(-1, 0, half), high = x.narrow(-1, half, half);
+    const at::Tensor exponent = at::arange(half, at::kDouble) * (-2.0 / static_cast<double>(config_.head_dim()));
+    const at::Tensor angle =
+        at::outer(at::arange(time_, at::kDouble), at::pow(at::Scalar(config_.rope_base), exponent));
+    const at::Tensor low = x.narrow(-1, 0, half);
+    const at::Tensor high = x.narrow(-1, half, half);
     return at::cat({low * angle.cos() - high * angle.sin(), high * angle.cos() + low * angle.sin()}, -1);
   }
 
-  at::Tensor attention(const at::Tensor& x, const std::string& prefix, const Batch& batch, const Dropout& dropout) {
-    const int64_t b = batch.ids.size(0), t = batch.ids.size(1);
-    const at::Tensor q = rotate(split(linear(x, prefix + "q_proj.weight"), b, t, config_.n_head));
-    const at::Tensor k = rotate(split(linear(x, prefix + "k_proj.weight"), b, t, config_.n_kv_head));
-    const at::Tensor v = split(linear(x, prefix + "v_proj.weight"), b, t, config_.n_kv_head);
-    const at::Tensor keys = k.repeat_interleave(config_.group(), 1), values = v.repeat_interleave(config_.group(), 1);
-    at::Tensor seen = at::ones({t, t}, at::kBool).tril().view({1, 1, t, t}).expand({b, 1, t, t});
-    if (batch.mask.defined()) seen = seen.logical_and(batch.mask.to(at::kBool).view({b, 1, 1, t}));
-    const at::Tensor scores = at::matmul(q, keys.transpose(2, 3)) / std::sqrt(static_cast<double>(config_.head_dim()));
-    const at::Tensor p = at::softmax(scores.masked_fill(seen.logical_not(), -1e300), -1) * seen.to(at::kDouble);
-    const at::Tensor y = at::matmul(p * mask64(p, dropout), values);
-    return linear(y.transpose(1, 2).reshape({b * t, config_.d_model}), prefix + "out_proj.weight");
+  at::Tensor attention(const at::Tensor& normed, size_t i) const {
+    auto weight = [&](size_t part) { return weights_[2 + 9 * i + part].t(); };
+    const at::Tensor q = rotated(heads(at::matmul(normed, weight(0))));
+    const at::Tensor k = rotated(heads(at::matmul(normed, weight(1)))).repeat_interleave(config_.group(), 1);
+    const at::Tensor v = heads(at::matmul(normed, weight(2))).repeat_interleave(config_.group(), 1);
+    const at::Tensor scores = at::matmul(q, k.transpose(-2, -1)) / std::sqrt(static_cast<double>(config_.head_dim()));
+    const at::Tensor p = at::softmax(scores.masked_fill(visible_.logical_not(), -1e30), -1) * visible_;
+    const at::Tensor y = at::matmul(drop(p, sites_.at(i, DropoutSite::kProbabilities)), v);
+    return at::matmul(y.transpose(1, 2).reshape({rows_ * time_, -1}), weight(3));
   }
 
-  at::Tensor block(at::Tensor x, int64_t index, const Batch& batch, const DropoutSites& sites) {
-    const std::string prefix = "transformer.h." + std::to_string(index) + ".";
-    const auto site = [&](DropoutSite s) { return sites.at(static_cast<size_t>(index), s); };
-    const at::Tensor y =
-        attention(norm(x, prefix + "ln1.weight"), prefix + "attn.", batch, site(DropoutSite::kProbabilities));
-    x = x + y * mask64(y, site(DropoutSite::kAttentionOutput)) * mask64(y, site(DropoutSite::kBlock));
-    const at::Tensor h = norm(x, prefix + "ln2.weight");
-    const at::Tensor z =
-        linear(at::silu(linear(h, prefix + "mlp.gate_proj.weight")) * linear(h, prefix + "mlp.up_proj.weight"),
-               prefix + "mlp.down_proj.weight");
-    return x + z * mask64(z, site(DropoutSite::kMlp));
+  at::Tensor block(const at::Tensor& x, size_t i) const {
+    const size_t first = 1 + 9 * i;  // ln1, q, k, v, out, ln2, gate, up, down
+    const at::Tensor attended = attention(norm(x, weights_[first]), i);
+    const at::Tensor sum =
+        x + drop(drop(attended, sites_.at(i, DropoutSite::kAttentionOutput)), sites_.at(i, DropoutSite::kBlock));
+    const at::Tensor normed = norm(sum, weights_[first + 5]);
+    const at::Tensor act =
+        at::silu(at::matmul(normed, weights_[first + 6].t())) * at::matmul(normed, weights_[first + 7].t());
+    return sum + drop(at::matmul(act, weights_[first + 8].t()), sites_.at(i, DropoutSite::kMlp));
   }
 
   Config config_;
-  std::vector<std::string> names_;
-  std::map<std::string, at::Tensor> w_;
+  std::vector<at::Tensor> weights_;
+  int64_t rows_ = 0, time_ = 0;
+  Sites sites_;
+  at::Tensor visible_;
 };
 
 }  // namespace stc::reference_transformer

@@ -14,7 +14,7 @@ namespace stc::reference_transformer {
 enum class DropoutSite : uint64_t { kProbabilities = 1, kAttentionOutput = 2, kBlock = 3, kMlp = 4 };
 
 /// Dropout of one pass.
-struct DropoutSites {
+struct Sites {
   uint64_t key = 0;
   double p = 0.0;  // 0: none
   Dropout embedding() const { return make_dropout(key, 0, p); }

@@ -1,0 +1,344 @@
+// Kernels that only the fused pass uses: blocked attention that never holds a (T,T) matrix, and steps that
+// overwrite their input. Included by kernels_body.hpp, once per instruction set.
+//
+// Legend as in kernels.hpp; D' and T' are D and T padded to 16 with zeros.
+
+#if defined(__AVX512F__)
+#define STC_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define STC_VECTOR_BYTES 32
+#else
+#define STC_VECTOR_BYTES 16
+#endif
+typedef float Vec __attribute__((vector_size(STC_VECTOR_BYTES)));
+typedef float LooseVec __attribute__((vector_size(STC_VECTOR_BYTES), aligned(4), may_alias));
+constexpr int64_t kWidth = STC_VECTOR_BYTES / 4;
+constexpr int kTileRows = 6;
+constexpr int kTileVecs = STC_VECTOR_BYTES == 64 ? 4 : 2;
+constexpr float kHiddenScore = -3.0e38F;
+
+/// C (+)= A B of M rows and N vectors; A by strides (row, col), B and C dense in their columns.
+template <int M, int N>
+void product_tile(const float* a, int64_t row, int64_t col, const float* b, int64_t ldb, int64_t inner, float* c,
+                  int64_t ldc, bool add) {
+  Vec sum[M][N];
+  for (int i = 0; i < M; ++i) {
+    for (int j = 0; j < N; ++j) sum[i][j] = add ? Vec(*(const LooseVec*)(c + i * ldc + j * kWidth)) : Vec{};
+  }
+  for (int64_t k = 0; k < inner; ++k) {
+    Vec right[N];
+    for (int j = 0; j < N; ++j) right[j] = *(const LooseVec*)(b + k * ldb + j * kWidth);
+    for (int i = 0; i < M; ++i) {
+      const float left = a[i * row + k * col];
+      for (int j = 0; j < N; ++j) sum[i][j] += left * right[j];
+    }
+  }
+  for (int i = 0; i < M; ++i) {
+    for (int j = 0; j < N; ++j) *(LooseVec*)(c + i * ldc + j * kWidth) = sum[i][j];
+  }
+}
+
+template <int N>
+void product_panel(const float* a, int64_t row, int64_t col, int64_t rows, const float* b, int64_t ldb, int64_t inner,
+                   float* c, int64_t ldc, bool add) {
+  int64_t i = 0;
+  for (; i + kTileRows <= rows; i += kTileRows) {
+    product_tile<kTileRows, N>(a + i * row, row, col, b, ldb, inner, c + i * ldc, ldc, add);
+  }
+  a += i * row;
+  c += i * ldc;
+  switch (rows - i) {
+    case 5: return product_tile<5, N>(a, row, col, b, ldb, inner, c, ldc, add);
+    case 4: return product_tile<4, N>(a, row, col, b, ldb, inner, c, ldc, add);
+    case 3: return product_tile<3, N>(a, row, col, b, ldb, inner, c, ldc, add);
+    case 2: return product_tile<2, N>(a, row, col, b, ldb, inner, c, ldc, add);
+    case 1: return product_tile<1, N>(a, row, col, b, ldb, inner, c, ldc, add);
+    default: return;
+  }
+}
+
+/// C (rows, cols) (+)= A (rows, inner) B (inner, cols). cols is a multiple of 16.
+void small_product(const float* a, int64_t row, int64_t col, int64_t rows, const float* b, int64_t ldb, int64_t inner,
+                   float* c, int64_t ldc, int64_t cols, bool add) {
+  int64_t j = 0;
+  for (; j + kTileVecs * kWidth <= cols; j += kTileVecs * kWidth) {
+    product_panel<kTileVecs>(a, row, col, rows, b + j, ldb, inner, c + j, ldc, add);
+  }
+  for (; j < cols; j += kWidth) product_panel<1>(a, row, col, rows, b + j, ldb, inner, c + j, ldc, add);
+}
+
+STC_INLINE void zero(float* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = 0.0F;
+}
+
+/// (T, D') -> (D, T'), the columns beyond T zero.
+STC_INLINE void transpose_heads(const float* from, int64_t T, int64_t D, int64_t from_stride, float* to,
+                                int64_t to_stride) {
+  for (int64_t t = 0; t < T; ++t) {
+    for (int64_t d = 0; d < D; ++d) to[d * to_stride + t] = from[t * from_stride + d];
+  }
+  for (int64_t d = 0; d < D; ++d) zero(to + d * to_stride + T, to_stride - T);
+}
+
+/// The parts of a task's scratch.
+struct AttentionScratch {
+  float *k, *dk, *dv, *k_transposed, *v_transposed, *q, *d_out, *dq, *p, *dp;
+  int64_t D, T;  // padded
+
+  AttentionScratch(const AttentionCall& call, float* at)
+      : D((call.shape.head_dim + 15) / 16 * 16), T((call.shape.time + 15) / 16 * 16) {
+    const int64_t block = call.shape.time > 64 ? 64 : 16;
+    auto take = [&at](int64_t n) {
+      float* part = at;
+      at += n;
+      return part;
+    };
+    k = take(T * D);
+    dk = take(T * D);
+    dv = take(T * D);
+    k_transposed = take(call.shape.head_dim * T);
+    v_transposed = take(call.shape.head_dim * T);
+    q = take(block * D);
+    d_out = take(block * D);
+    dq = take(block * D);
+    p = take(block * T);
+    dp = take(block * T);
+  }
+};
+
+/// One task's place: row b, key head h of the batch.
+struct AttentionPlace {
+  int64_t b, h;
+  const float* qkv;  // first position of the row
+  const bool* keys;  // (T) or null
+};
+
+STC_INLINE AttentionPlace place_of(const AttentionCall& call, int64_t task) {
+  const int64_t K = call.shape.kv_heads;
+  const int64_t b = task / K;
+  const int64_t T = call.shape.time;
+  return {b, task % K, call.qkv + b * T * call.shape.qkv_dim(), call.mask == nullptr ? nullptr : call.mask + b * T};
+}
+
+/// Rotated keys into k (T,D').
+template <bool kBf16>
+STC_INLINE void pack_keys(const AttentionCall& call, const AttentionPlace& at, const AttentionScratch& s) {
+  const int64_t D = call.shape.head_dim;
+  for (int64_t t = 0; t < call.shape.time; ++t) {
+    const float* row = at.qkv + t * call.shape.qkv_dim() + (call.shape.heads() + at.h) * D;
+    rotate<kBf16>(row, call.cos + t * (D / 2), call.sin + t * (D / 2), s.k + t * s.D, D / 2);
+    zero(s.k + t * s.D + D, s.D - D);
+  }
+}
+
+template <bool kBf16>
+STC_INLINE void pack_values(const AttentionCall& call, const AttentionPlace& at, float* to, int64_t stride) {
+  const int64_t D = call.shape.head_dim;
+  for (int64_t t = 0; t < call.shape.time; ++t) {
+    const float* row = at.qkv + t * call.shape.qkv_dim() + (call.shape.heads() + call.shape.kv_heads + at.h) * D;
+    for (int64_t d = 0; d < D; ++d) to[t * stride + d] = rounded<kBf16>(row[d]);
+    zero(to + t * stride + D, stride - D);
+  }
+}
+
+template <bool kBf16>
+STC_INLINE void pack_queries(const AttentionCall& call, const AttentionPlace& at, int64_t head, int64_t begin,
+                             int64_t end, const AttentionScratch& s) {
+  const int64_t D = call.shape.head_dim;
+  for (int64_t t = begin; t < end; ++t) {
+    float* to = s.q + (t - begin) * s.D;
+    rotate<kBf16>(at.qkv + t * call.shape.qkv_dim() + head * D, call.cos + t * (D / 2), call.sin + t * (D / 2), to,
+                  D / 2);
+    zero(to + D, s.D - D);
+  }
+}
+
+/// Scores of one query become exponents (without dropout) or dropped probabilities; stats are kept.
+/// Returns what the output row is still to be multiplied by.
+template <bool kBf16>
+STC_INLINE float softmax_row(const AttentionCall& call, const bool* keys, float* row, int64_t t, int64_t width,
+                             int64_t r) {
+  const int64_t visible = t + 1;
+  float* stats = call.stats + 2 * r;
+  if (keys != nullptr) {
+    for (int64_t j = 0; j < visible; ++j) row[j] = keys[j] ? row[j] : kHiddenScore;
+  }
+  const float top = max_of(row, visible);
+  if (top == kHiddenScore) {
+    zero(row, width);
+    stats[0] = stats[1] = 0.0F;
+    return 0.0F;
+  }
+  float total = exp_sum(row, row, visible, call.scale, top * call.scale);
+  if (keys != nullptr) {
+    total = 0.0F;
+    for (int64_t j = 0; j < visible; ++j) {
+      row[j] = keys[j] ? row[j] : 0.0F;
+      total += row[j];
+    }
+  }
+  const float inverse = 1.0F / total;
+  stats[0] = top * call.scale;
+  stats[1] = inverse;
+  zero(row + visible, width - visible);
+  if (!call.dropout.active()) return inverse;
+  for (int64_t j = 0; j < visible; ++j) {
+    row[j] = rounded<kBf16>(row[j] * inverse * call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j)));
+  }
+  return 1.0F;
+}
+
+template <bool kBf16>
+void attention(const AttentionCall& call, float* out, float* scratch, int64_t task) {
+  const AttentionScratch s(call, scratch);
+  const AttentionPlace at = place_of(call, task);
+  const int64_t T = call.shape.time;
+  const int64_t D = call.shape.head_dim;
+  const int64_t block = T > 64 ? 64 : 16;
+  pack_keys<kBf16>(call, at, s);
+  transpose_heads(s.k, T, D, s.D, s.k_transposed, s.T);
+  float* v = s.k;  // the keys are in k_transposed
+  pack_values<kBf16>(call, at, v, s.D);
+  for (int64_t g = 0; g < call.shape.group; ++g) {
+    const int64_t head = at.h * call.shape.group + g;
+    for (int64_t begin = 0; begin < T; begin += block) {
+      const int64_t end = begin + block < T ? begin + block : T;
+      const int64_t width = (end + 15) / 16 * 16;
+      pack_queries<kBf16>(call, at, head, begin, end, s);
+      small_product(s.q, s.D, 1, end - begin, s.k_transposed, s.T, D, s.p, s.T, width, false);
+      float factors[64];
+      for (int64_t t = begin; t < end; ++t) {
+        factors[t - begin] = softmax_row<kBf16>(call, at.keys, s.p + (t - begin) * s.T, t, width,
+                                                (at.b * call.shape.heads() + head) * T + t);
+      }
+      small_product(s.p, s.T, 1, end - begin, v, s.D, end, s.dq, s.D, s.D, false);
+      for (int64_t t = begin; t < end; ++t) {
+        const float* from = s.dq + (t - begin) * s.D;
+        float* to = out + (at.b * T + t) * call.shape.model_dim() + head * D;
+        for (int64_t d = 0; d < D; ++d) to[d] = rounded<kBf16>(from[d] * factors[t - begin]);
+      }
+    }
+  }
+}
+
+/// Scores p and gradients dp of the probabilities of one query become dropped probabilities and the gradient
+/// of the scores.
+template <bool kBf16>
+STC_INLINE void softmax_row_backward(const AttentionCall& call, const bool* keys, float* p, float* dp, int64_t t,
+                                     int64_t width, int64_t r) {
+  const int64_t visible = t + 1;
+  const float shift = call.stats[2 * r];
+  const float inverse = call.stats[2 * r + 1];
+  for (int64_t j = 0; j < visible; ++j) p[j] = exp_fast(call.scale * p[j] - shift) * inverse;
+  if (keys != nullptr) {
+    for (int64_t j = 0; j < visible; ++j) p[j] = keys[j] ? p[j] : 0.0F;
+  }
+  if (call.dropout.active()) {
+    for (int64_t j = 0; j < visible; ++j) dp[j] *= call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j));
+  }
+  float lanes[kLanes] = {};
+  int64_t j = 0;
+  for (; j + kLanes <= visible; j += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] += dp[j + l] * p[j + l];
+  }
+  for (int64_t l = 0; j < visible; ++j, ++l) lanes[l] += dp[j] * p[j];
+  const float dot = sum_lanes(lanes);
+  if (call.dropout.active()) {
+    for (j = 0; j < visible; ++j) {
+      dp[j] = rounded<kBf16>(call.scale * p[j] * (dp[j] - dot));
+      p[j] = rounded<kBf16>(p[j] * call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j)));
+    }
+  } else {
+    for (j = 0; j < visible; ++j) dp[j] = call.scale * p[j] * (dp[j] - dot);
+  }
+  zero(p + visible, width - visible);
+  zero(dp + visible, width - visible);
+}
+
+template <bool kBf16>
+STC_INLINE void unpack_key_gradients(const AttentionCall& call, const AttentionPlace& at, const AttentionScratch& s,
+                                     float* d_qkv) {
+  const int64_t D = call.shape.head_dim;
+  for (int64_t t = 0; t < call.shape.time; ++t) {
+    float* row = d_qkv + (at.b * call.shape.time + t) * call.shape.qkv_dim() + (call.shape.heads() + at.h) * D;
+    rotate_back<kBf16>(s.dk + t * s.D, call.cos + t * (D / 2), call.sin + t * (D / 2), row, D / 2);
+    float* to = row + call.shape.kv_heads * D;
+    for (int64_t d = 0; d < D; ++d) to[d] = rounded<kBf16>(s.dv[t * s.D + d]);
+  }
+}
+
+/// d_qkv may be qkv: each task reads its own columns before it writes them.
+template <bool kBf16>
+void attention_backward(const AttentionCall& call, const float* d_out, float* d_qkv, float* scratch, int64_t task) {
+  const AttentionScratch s(call, scratch);
+  const AttentionPlace at = place_of(call, task);
+  const int64_t T = call.shape.time;
+  const int64_t D = call.shape.head_dim;
+  const int64_t block = T > 64 ? 64 : 16;
+  pack_values<kBf16>(call, at, s.dv, s.D);
+  transpose_heads(s.dv, T, D, s.D, s.v_transposed, s.T);
+  pack_keys<kBf16>(call, at, s);
+  transpose_heads(s.k, T, D, s.D, s.k_transposed, s.T);
+  zero(s.dk, T * s.D);
+  zero(s.dv, T * s.D);
+  for (int64_t g = 0; g < call.shape.group; ++g) {
+    const int64_t head = at.h * call.shape.group + g;
+    for (int64_t begin = 0; begin < T; begin += block) {
+      const int64_t end = begin + block < T ? begin + block : T;
+      const int64_t rows = end - begin;
+      const int64_t width = (end + 15) / 16 * 16;
+      pack_queries<kBf16>(call, at, head, begin, end, s);
+      for (int64_t t = begin; t < end; ++t) {
+        const float* from = d_out + (at.b * T + t) * call.shape.model_dim() + head * D;
+        float* to = s.d_out + (t - begin) * s.D;
+        for (int64_t d = 0; d < D; ++d) to[d] = rounded<kBf16>(from[d]);
+        zero(to + D, s.D - D);
+      }
+      small_product(s.q, s.D, 1, rows, s.k_transposed, s.T, D, s.p, s.T, width, false);
+      small_product(s.d_out, s.D, 1, rows, s.v_transposed, s.T, D, s.dp, s.T, width, false);
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t i = (t - begin) * s.T;
+        softmax_row_backward<kBf16>(call, at.keys, s.p + i, s.dp + i, t, width,
+                                    (at.b * call.shape.heads() + head) * T + t);
+      }
+      small_product(s.p, 1, s.T, end, s.d_out, s.D, rows, s.dv, s.D, s.D, true);
+      small_product(s.dp, 1, s.T, end, s.q, s.D, rows, s.dk, s.D, s.D, true);
+      small_product(s.dp, s.T, 1, rows, s.k, s.D, end, s.dq, s.D, s.D, false);
+      for (int64_t t = begin; t < end; ++t) {
+        rotate_back<kBf16>(s.dq + (t - begin) * s.D, call.cos + t * (D / 2), call.sin + t * (D / 2),
+                           d_qkv + (at.b * T + t) * call.shape.qkv_dim() + head * D, D / 2);
+      }
+    }
+  }
+  unpack_key_gradients<kBf16>(call, at, s, d_qkv);
+}
+
+template <bool kBf16>
+void apply_norm(const float* x, const float* rstd, const float* weight, float* normed, int64_t C, int64_t begin,
+                int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const float* row = x + i * C;
+    float* to = normed + i * C;
+    for (int64_t c = 0; c < C; ++c) to[c] = rounded<kBf16>(row[c] * rstd[i] * weight[c]);
+  }
+}
+
+template <bool kBf16>
+void swiglu_backward_in_place(float* gate_up, float* act, int64_t F, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    float* gate = gate_up + i * 2 * F;
+    float* up = gate + F;
+    float* g = act + i * F;
+#pragma GCC ivdep
+    for (int64_t f = 0; f < F; ++f) {
+      const float d = rounded<kBf16>(g[f]);
+      const float x = rounded<kBf16>(gate[f]);
+      const float u = rounded<kBf16>(up[f]);
+      const float s = sigmoid(x);
+      const float silu = rounded<kBf16>(x * s);
+      g[f] = rounded<kBf16>(silu * u);
+      up[f] = rounded<kBf16>(d * silu);
+      gate[f] = rounded<kBf16>(rounded<kBf16>(d * u) * s * (1.0F + x * (1.0F - s)));
+    }
+  }
+}
