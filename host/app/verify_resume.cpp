@@ -58,12 +58,14 @@ class WorkFolder {
 
 std::string log_of(const std::string& folder) { return folder + "/log.jsonl"; }
 
+int64_t save_every(const VerifyResumeArguments& arguments) { return std::max<int64_t>(1, arguments.steps / 8); }
+
 /// The command line of one run into `folder`. Sinks, targets by time and early ends are the user's run's own business.
 std::vector<std::string> run_words(const VerifyResumeArguments& arguments, const std::string& folder) {
   const std::vector<std::pair<std::string, std::string>> fixed = {
       {"checkpoint.enabled", "true"},
       {"checkpoint.resume", "auto"},
-      {"checkpoint.every_steps", std::to_string(std::max<int64_t>(1, arguments.steps / 4))},
+      {"checkpoint.every_steps", std::to_string(save_every(arguments))},
       {"checkpoint.keep_last", "2"},
       {"logging.json_file", log_of(folder)},
       {"logging.every_steps", "1"},
@@ -153,8 +155,10 @@ int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string
   int64_t kills = 0;
   for (int64_t left = arguments.kills; left > 0; --left) {
     const int64_t from = last_logged_step(log_of(folder));
-    if (from + 1 >= arguments.steps) break;
-    const int64_t goal = std::uniform_int_distribution<int64_t>(from + 1, arguments.steps - 1)(engine);
+    // Before the first save there is nothing to resume from.
+    const int64_t earliest = std::max(from, save_every(arguments)) + 1;
+    if (earliest >= arguments.steps) break;
+    const int64_t goal = std::uniform_int_distribution<int64_t>(earliest, arguments.steps - 1)(engine);
     Child child(run_words(arguments, folder), folder + ".txt");
     const auto started = std::chrono::steady_clock::now();
     while (child.running() && last_logged_step(log_of(folder)) < goal) wait_a_moment();
@@ -195,6 +199,10 @@ int verify_resume_command(const VerifyResumeArguments& arguments) {
     throw;
   } catch (const CheckpointError& error) {
     difference = error.what();
+  }
+  if (kills == 0 && !difference) {
+    throw TrainError("verify-resume: the run ended before it could be killed, so nothing is proved",
+                     "more steps: --steps " + std::to_string(10 * arguments.steps));
   }
   Value comparison = compare_checkpoints(open_checkpoint(whole), open_checkpoint(broken));
   drop_names(comparison);
