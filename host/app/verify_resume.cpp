@@ -67,6 +67,7 @@ std::vector<std::string> run_words(const VerifyResumeArguments& arguments, const
       {"checkpoint.resume", "auto"},
       {"checkpoint.every_steps", std::to_string(save_every(arguments))},
       {"checkpoint.keep_last", "2"},
+      {"checkpoint.directory", "checkpoints"},
       {"logging.json_file", log_of(folder)},
       {"logging.every_steps", "1"},
       {"logging.sinks", "[]"},
@@ -140,6 +141,11 @@ class Child {
   std::optional<int> status_;
 };
 
+bool has_checkpoint(const std::string& folder) {
+  std::error_code ignored;
+  return fs::exists(folder + "/checkpoints/latest.json", ignored);
+}
+
 void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
 void run_whole(const VerifyResumeArguments& arguments, const std::string& folder) {
@@ -161,7 +167,7 @@ int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string
     const int64_t goal = std::uniform_int_distribution<int64_t>(earliest, arguments.steps - 1)(engine);
     Child child(run_words(arguments, folder), folder + ".txt");
     const auto started = std::chrono::steady_clock::now();
-    while (child.running() && last_logged_step(log_of(folder)) < goal) wait_a_moment();
+    while (child.running() && (last_logged_step(log_of(folder)) < goal || !has_checkpoint(folder))) wait_a_moment();
     const double per_step = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() /
                             static_cast<double>(goal - from);
     std::this_thread::sleep_for(
