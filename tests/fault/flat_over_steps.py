@@ -12,6 +12,7 @@ import sys
 import time
 
 FIRST, LAST = 2_000, 20_000
+WINDOW = 400  # steps from a mark on in which the least of each is taken: a checkpoint being written has a file open
 LIMIT_KB = 1024
 
 CONFIG = """
@@ -64,11 +65,13 @@ def watch(host: pathlib.Path, work: pathlib.Path) -> dict[int, dict[str, int]]:
     seen: dict[int, dict[str, int]] = {}
     position = [0]
     try:
-        while run.poll() is None and LAST not in seen:
-            step = last_step(work / "log.jsonl", position)
+        step = -1
+        while run.poll() is None and step < LAST + WINDOW:
+            step = max(step, last_step(work / "log.jsonl", position))
             for mark in (FIRST, LAST):
-                if step >= mark and mark not in seen:
-                    seen[mark] = usage(run.pid)
+                if mark <= step and (mark not in seen or step < mark + WINDOW):
+                    now = usage(run.pid)
+                    seen[mark] = {key: min(value, seen.get(mark, now)[key]) for key, value in now.items()}
             time.sleep(0.02)
         run.wait(timeout=300)
     finally:
