@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "host/encoding/utf8.hpp"
+#include "stc/plain/utf8.hpp"
 
 namespace stc::host {
 namespace {
@@ -74,7 +74,7 @@ void SourceText::normalise_line_ends() {
 
 void SourceText::check_characters(Format format) const {
   for (size_t i = 0; i < text_.size();) {
-    size_t length = utf8_length(text_, i);
+    size_t length = utf8_sequence_length(std::string_view(text_).substr(i));
     unsigned char c = byte_at(text_, i);
     if (length == 0) {
       throw ConfigError(file_ + ": byte " + hex(c) + " is not UTF-8", "save the file as UTF-8", at_offset(i));

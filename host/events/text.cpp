@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "host/encoding/utf8.hpp"
+#include "stc/plain/utf8.hpp"
 
 namespace stc::host {
 namespace {
@@ -58,7 +58,7 @@ std::string one_line(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size();) {
-    const size_t length = utf8_length(text, i);
+    const size_t length = utf8_sequence_length(text.substr(i));
     const std::string_view character = text.substr(i, length == 0 ? 1 : length);
     if (character == "\n") {
       out += "\\n";
