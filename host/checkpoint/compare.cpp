@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "host/checkpoint/dtype.hpp"
+#include "host/checkpoint/value_differences.hpp"
 #include "stc/abi/core.h"
 #include "stc/core/dtype.hpp"
 
@@ -87,20 +87,6 @@ void add_tensors(Value& out, const char* part, const std::vector<HostTensor>& a,
   }
 }
 
-void add_values(Value& out, const std::string& key, const Value& a, const Value& b) {
-  if (a == b) return;
-  if (a.is_object() && b.is_object()) {
-    std::set<std::string> keys;
-    for (const auto& item : a.items()) keys.insert(item.key());
-    for (const auto& item : b.items()) keys.insert(item.key());
-    for (const std::string& inner : keys) {
-      add_values(out, key.empty() ? inner : key + "." + inner, a.value(inner, Value()), b.value(inner, Value()));
-    }
-    return;
-  }
-  out.push_back({{"key", key}, {"a", a}, {"b", b}});
-}
-
 std::string shown(const Value& value) {
   const std::string text = value.dump();
   return text.size() <= kShown ? text : "(" + std::to_string(text.size()) + " bytes of text)";
@@ -120,7 +106,10 @@ Value compare_checkpoints(const LoadedCheckpoint& a, const LoadedCheckpoint& b) 
   Value values = Value::array(), tensors = Value::array();
   if (a.run_id != b.run_id) values.push_back({{"key", "run_id"}, {"a", a.run_id}, {"b", b.run_id}});
   if (a.version != b.version) values.push_back({{"key", "version"}, {"a", a.version}, {"b", b.version}});
-  add_values(values, "", a.state, b.state);
+  for_each_difference(a.state, b.state,
+                      [&](const std::vector<std::string>& keys, const Value& left, const Value& right) {
+                        values.push_back({{"key", dotted(keys)}, {"a", left}, {"b", right}});
+                      });
   add_tensors(tensors, "model", a.model, b.model);
   add_tensors(tensors, "optimizer", a.optimizer, b.optimizer);
   add_tensors(tensors, "ema", a.ema, b.ema);

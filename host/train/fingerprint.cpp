@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "host/checkpoint/value_differences.hpp"
 #include "host/errors/error.hpp"
 #include "host/train/tensor_bridge.hpp"
 
@@ -21,27 +22,6 @@ Value own_keys(const Instance& instance) {
     if (!may_change(key)) keys[key] = value;
   }
   return keys;
-}
-
-/// The plugin's own keys stand in an object "keys", which is left out of the name.
-std::string inner_key(const std::string& outer, const std::string& key) {
-  if (outer.empty() || key == "keys") return outer.empty() ? key : outer;
-  return outer + "." + key;
-}
-
-void compare(const std::string& path, const Value& stored, const Value& current,
-             std::vector<FingerprintDifference>& differences) {
-  if (stored == current) return;
-  if (stored.is_object() && current.is_object()) {
-    std::set<std::string> keys;
-    for (const auto& item : stored.items()) keys.insert(item.key());
-    for (const auto& item : current.items()) keys.insert(item.key());
-    for (const std::string& key : keys) {
-      compare(inner_key(path, key), stored.value(key, Value()), current.value(key, Value()), differences);
-    }
-    return;
-  }
-  differences.push_back({path, path + ": checkpoint has " + stored.dump() + ", this run has " + current.dump()});
 }
 
 bool names(const std::string& allowed, const std::string& key) {
@@ -70,7 +50,11 @@ Value optimizer_fingerprint(const Optimizer& optimizer) {
 
 std::vector<FingerprintDifference> fingerprint_differences(const Value& stored, const Value& current) {
   std::vector<FingerprintDifference> differences;
-  compare("", stored, current, differences);
+  for_each_difference(stored, current, [&](std::vector<std::string> keys, const Value& before, const Value& now) {
+    std::erase(keys, "keys");  // the object in which a plugin's own keys stand
+    const std::string key = dotted(keys);
+    differences.push_back({key, key + ": checkpoint has " + before.dump() + ", this run has " + now.dump()});
+  });
   return differences;
 }
 
