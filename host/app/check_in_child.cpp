@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "host/app/check_report.hpp"
+#include "host/app/spawn_self.hpp"
+#include "host/app/temporary_folder.hpp"
 #include "host/app/training_half.hpp"
 #include "host/plugins/gates.hpp"
-
-extern "C" char** environ;
 
 namespace stc::host {
 namespace {
@@ -35,24 +35,6 @@ constexpr std::chrono::seconds kPatience{60};
   throw Error(std::string("plugins check: ") + what + ": " + std::generic_category().message(number));
 }
 
-/// What plugins write by default while they are tried; removed whatever becomes of the child.
-class Scratch {
- public:
-  Scratch() : path_((fs::temp_directory_path() / "stc-check-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) fail("no scratch folder", errno);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 struct Child {
   pid_t pid = -1;
   int pipe = -1;  // read end
@@ -62,19 +44,15 @@ Child start_child(const PluginsCheckArguments& arguments, const std::string& scr
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe", errno);
   constexpr int kReportFd = 3;
-  std::vector<std::string> words = {"/proc/self/exe", "plugins", "check", "--report-fd", std::to_string(kReportFd)};
+  std::vector<std::string> words = {"plugins", "check", "--report-fd", std::to_string(kReportFd)};
   for (const std::string& path : arguments.plugin_paths) words.insert(words.end(), {"--plugin-path", path});
   words.push_back("--scratch=" + scratch);
   words.push_back("--file=" + arguments.target);
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], kReportFd);
   Child child{-1, ends[0]};
-  const int error = ::posix_spawn(&child.pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  const int error = spawn_self(std::move(words), actions, child.pid);
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   if (error != 0) {
@@ -132,7 +110,8 @@ std::string how_it_ended(int status, bool answered) {
 
 int check_in_child(const PluginsCheckArguments& arguments) {
   std::cout.flush();
-  const Scratch scratch;
+  // What plugins write by default while they are tried.
+  const TemporaryFolder scratch("plugins check", "stc-check");
   const Child child = start_child(arguments, scratch.path());
   CheckOutcome outcome;
   const bool answered = listen(child, outcome);

@@ -119,6 +119,10 @@ Number number_of(const Given& given, const char* option, const char* allowed, bo
   return value;
 }
 
+uint64_t seed_of(const Given& given) {
+  return number_of<uint64_t>(given, "seed", "an integer from 0 to 2^64 - 1", [](uint64_t) { return true; });
+}
+
 std::string format_of(const Given& given, const Words& allowed) {
   if (!given.has("format")) return allowed.front();
   const std::string format = given.text("format");
@@ -162,9 +166,7 @@ CommandArguments generate_arguments(Given& given) {
   if (given.has("top-k")) {
     arguments.top_k = number_of<int64_t>(given, "top-k", "an integer >= 0", [](int64_t n) { return n >= 0; });
   }
-  if (given.has("seed")) {
-    arguments.seed = number_of<uint64_t>(given, "seed", "an integer from 0 to 2^64 - 1", [](uint64_t) { return true; });
-  }
+  if (given.has("seed")) arguments.seed = seed_of(given);
   arguments.ema = given.flag("ema");
   arguments.plugin_paths = given.list("plugin-path");
   return arguments;
@@ -187,16 +189,15 @@ CommandArguments bench_arguments(Given& given) {
 CommandArguments verify_resume_arguments(Given& given) {
   VerifyResumeArguments arguments;
   fill_config(given, arguments);
-  const auto count = [&](const char* option, const char* allowed, int64_t least, int64_t& value) {
-    if (!given.has(option)) return;
-    value = number_of<int64_t>(given, option, allowed, [](int64_t n) { return n >= 1 && n <= 1000000; });
-    if (value < least) usage_error(given.spec, std::string("--") + option + ": expected " + allowed);
-  };
-  count("steps", "an integer >= 2", 2, arguments.steps);
-  count("kills", "an integer >= 1", 1, arguments.kills);
-  if (given.has("seed")) {
-    arguments.seed = number_of<uint64_t>(given, "seed", "an integer from 0 to 2^64 - 1", [](uint64_t) { return true; });
+  if (given.has("steps")) {
+    arguments.steps =
+        number_of<int64_t>(given, "steps", "an integer >= 2", [](int64_t n) { return n >= 2 && n <= 1000000; });
   }
+  if (given.has("kills")) {
+    arguments.kills =
+        number_of<int64_t>(given, "kills", "an integer >= 1", [](int64_t n) { return n >= 1 && n <= 1000000; });
+  }
+  if (given.has("seed")) arguments.seed = seed_of(given);
   return arguments;
 }
 

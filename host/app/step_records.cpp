@@ -7,14 +7,17 @@
 namespace stc::host {
 namespace {
 
-/// The whole records of the file, in order.
+/// The train_step records in the whole lines of the file from byte `from` on, in order. \returns the byte after them.
 template <class Use>
-void for_each_step(const std::string& path, Use&& use) {
+std::streamoff for_each_step(const std::string& path, std::streamoff from, Use&& use) {
   std::ifstream in(path, std::ios::binary);
+  in.seekg(from);
   for (std::string line; std::getline(in, line) && !in.eof();) {
+    from += static_cast<std::streamoff>(line.size()) + 1;
     const Value record = Value::parse(line, nullptr, /*allow_exceptions=*/false);
     if (record.is_object() && record.value("event", "") == "train_step") use(record);
   }
+  return from;
 }
 
 std::string numbers_of(const Value& record) {
@@ -31,20 +34,20 @@ std::string numbers_of(const Value& record) {
 
 StepRecords read_step_records(const std::string& path) {
   StepRecords out;
-  for_each_step(path, [&](const Value& record) {
+  for_each_step(path, 0, [&](const Value& record) {
     const auto step = record.at("step").get<int64_t>();
-    const auto [found, fresh] = out.emplace(step, numbers_of(record));
-    if (fresh || found->second == numbers_of(record)) return;
+    const std::string numbers = numbers_of(record);
+    const auto [found, fresh] = out.emplace(step, numbers);
+    if (fresh || found->second == numbers) return;
     throw CheckpointError("step " + std::to_string(step) + " was made twice: first " + found->second +
-                          "; after a kill " + numbers_of(record));
+                          "; after a kill " + numbers);
   });
   return out;
 }
 
-int64_t last_logged_step(const std::string& path) {
-  int64_t step = 0;
-  for_each_step(path, [&](const Value& record) { step = record.at("step").get<int64_t>(); });
-  return step;
+int64_t StepFollower::last_step() {
+  read_ = for_each_step(path_, read_, [&](const Value& record) { step_ = record.at("step").get<int64_t>(); });
+  return step_;
 }
 
 std::optional<std::string> first_difference(const StepRecords& whole, const StepRecords& broken) {

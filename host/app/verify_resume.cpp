@@ -22,10 +22,10 @@
 
 #include "host/app/commands.hpp"
 #include "host/app/config_arguments.hpp"
+#include "host/app/spawn_self.hpp"
+#include "host/app/temporary_folder.hpp"
 #include "host/checkpoint/compare.hpp"
 #include "host/config/settings.hpp"
-
-extern "C" char** environ;
 
 namespace stc::host {
 namespace {
@@ -35,26 +35,6 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail(const std::string& what, int number) {
   throw Error("verify-resume: " + what + ": " + std::generic_category().message(number));
 }
-
-/// Where both runs lie. Removed at the end unless there is something to look at.
-class WorkFolder {
- public:
-  WorkFolder() : path_((fs::temp_directory_path() / "stc-verify-resume-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) fail("no folder in " + fs::temp_directory_path().string(), errno);
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    if (!kept_) fs::remove_all(path_, ignored);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  const std::string& path() const { return path_; }
-  void keep() { kept_ = true; }
-
- private:
-  std::string path_;
-  bool kept_ = false;
-};
 
 std::string log_of(const std::string& folder) { return folder + "/log.jsonl"; }
 
@@ -73,7 +53,7 @@ std::vector<std::string> run_words(const VerifyResumeArguments& arguments, const
       {"logging.sinks", "[]"},
       {"run.max_time", "null"},
       {"early_stop", "null"}};
-  std::vector<std::string> words = {"/proc/self/exe", "run", arguments.file};
+  std::vector<std::string> words = {"run", arguments.file};
   words.insert(words.end(), {"--max-steps", std::to_string(arguments.steps), "--output-dir", folder});
   if (arguments.device) words.insert(words.end(), {"--device", *arguments.device});
   for (const std::string& path : arguments.plugin_paths) words.insert(words.end(), {"--plugin-path", path});
@@ -90,14 +70,11 @@ std::vector<std::string> run_words(const VerifyResumeArguments& arguments, const
 class Child {
  public:
   Child(std::vector<std::string> words, const std::string& output) : output_(output) {
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    const int error = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+    const int error = spawn_self(std::move(words), actions, pid_);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) fail("cannot start a process", error);
   }
@@ -158,16 +135,17 @@ void run_whole(const VerifyResumeArguments& arguments, const std::string& folder
 /// alive.
 int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string& folder, uint64_t seed) {
   std::mt19937_64 engine(seed);
+  StepFollower log(log_of(folder));
   int64_t kills = 0;
   for (int64_t left = arguments.kills; left > 0; --left) {
-    const int64_t from = last_logged_step(log_of(folder));
+    const int64_t from = log.last_step();
     // Before the first save there is nothing to resume from.
     const int64_t earliest = std::max(from, save_every(arguments)) + 1;
     if (earliest >= arguments.steps) break;
     const int64_t goal = std::uniform_int_distribution<int64_t>(earliest, arguments.steps - 1)(engine);
     Child child(run_words(arguments, folder), folder + ".txt");
     const auto started = std::chrono::steady_clock::now();
-    while (child.running() && (last_logged_step(log_of(folder)) < goal || !has_checkpoint(folder))) wait_a_moment();
+    while (child.running() && (log.last_step() < goal || !has_checkpoint(folder))) wait_a_moment();
     const double per_step = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() /
                             static_cast<double>(goal - from);
     std::this_thread::sleep_for(
@@ -178,7 +156,7 @@ int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string
     }
     child.kill_and_wait();
     ++kills;
-    std::cout << "killed after step " << last_logged_step(log_of(folder)) << "\n" << std::flush;
+    std::cout << "killed after step " << log.last_step() << "\n" << std::flush;
   }
   run_whole(arguments, folder);
   return kills;
@@ -190,7 +168,7 @@ int verify_resume_command(const VerifyResumeArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
   load_and_warn(arguments, Depth::kRun, registry);  // a mistake in the file is told here, once
 
-  WorkFolder work;
+  TemporaryFolder work("verify-resume", "stc-verify-resume");  // of both runs; kept when there is something to look at
   const std::string whole = work.path() + "/unbroken", broken = work.path() + "/resumed";
   const uint64_t seed = arguments.seed ? *arguments.seed : std::random_device{}();
   std::cout << "seed of the kills: " << seed << "\n" << std::flush;

@@ -28,11 +28,25 @@ BOOST_AUTO_TEST_CASE(are_read_up_to_a_line_that_was_cut) {
   const std::string log = log_with(R"({"event":"train_start"})"
                                    "\n" +
                                    step(1, 2.5) + step(2, 2.25) + R"({"event":"train_st)");
-  BOOST_TEST(last_logged_step(log) == 2);
+  BOOST_TEST(StepFollower(log).last_step() == 2);
   const StepRecords records = read_step_records(log);
   BOOST_TEST(records.size() == 2u);
   BOOST_TEST(records.at(2) == "loss 2.25, samples 4");  // no rates: they are of the clock
-  BOOST_TEST(last_logged_step("not there") == 0);
+  BOOST_TEST(StepFollower("not there").last_step() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(are_followed_while_the_log_grows) {
+  std::remove("step_records.jsonl");
+  StepFollower follower("step_records.jsonl");
+  BOOST_TEST(follower.last_step() == 0);
+  const std::string cut = step(2, 2.25).substr(0, 20);
+  log_with(step(1, 2.5) + cut);
+  BOOST_TEST(follower.last_step() == 1);
+  log_with(step(1, 2.5) + step(2, 2.25));
+  BOOST_TEST(follower.last_step() == 2);
+  // Cut for good: a resumed run ends the line and goes on.
+  log_with(step(1, 2.5) + step(2, 2.25) + cut + "\n" + step(2, 2.25) + step(3, 2.0));
+  BOOST_TEST(follower.last_step() == 3);
 }
 
 BOOST_AUTO_TEST_CASE(of_a_step_made_twice_are_equal_or_an_error) {
