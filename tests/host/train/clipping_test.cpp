@@ -40,16 +40,13 @@ Outcome step(const std::string& clip) {
   const stc::test::RunFolder folder;
   const std::unique_ptr<Run> run =
       stc::test::composed(folder, kRun, {"optimizer.grad_clip=" + clip}, ComposeMode::kTrain);
-  auto records = std::make_shared<stc::test::Records>();
-  run->events->add(std::make_unique<stc::test::Recorder>(records));
   Outcome out;
   out.update = weights(*run);
-  run->trainer->fit();
+  const stc::test::Records records = stc::test::fit_recorded(*run);
   const std::vector<double> after = weights(*run);
   for (size_t i = 0; i < after.size(); ++i) out.update[i] -= after[i];
-  run->events->flush();
-  BOOST_REQUIRE_EQUAL(records->steps.size(), 1u);
-  out.grad_norm = records->steps[0].at("grad_norm");
+  BOOST_REQUIRE_EQUAL(records.steps.size(), 1u);
+  out.grad_norm = records.steps[0].at("grad_norm");
   return out;
 }
 

@@ -79,4 +79,14 @@ class Recorder final : public host::EventReceiver {
   std::shared_ptr<Records> records_;
 };
 
+/// Trains to the end. \returns what was recorded on the way. \param result  what fit answered; may be null.
+inline Records fit_recorded(host::Run& run, host::FitResult* result = nullptr) {
+  auto records = std::make_shared<Records>();
+  run.events->add(std::make_unique<Recorder>(records));
+  const host::FitResult answer = run.trainer->fit();
+  if (result != nullptr) *result = answer;
+  run.events->flush();
+  return *records;
+}
+
 }  // namespace stc::test

@@ -39,14 +39,10 @@ struct Outcome {
 Outcome train(const std::string& yaml, const std::vector<std::string>& sets = {}) {
   const stc::test::RunFolder folder;
   const std::unique_ptr<Run> run = stc::test::composed(folder, yaml, sets, ComposeMode::kTrain);
-  auto records = std::make_shared<stc::test::Records>();
-  run->events->add(std::make_unique<stc::test::Recorder>(records));
   Outcome out;
   out.before = weights_of(*run);
-  run->trainer->fit();
-  run->events->flush();
+  out.records = stc::test::fit_recorded(*run);
   out.after = weights_of(*run);
-  out.records = *records;
   return out;
 }
 

@@ -55,12 +55,10 @@ Outcome train(const Case& c, const std::string& data, int micro_batch) {
   if (text.find("TEXT") != std::string::npos) text.replace(text.find("TEXT"), 4, folder.write("t.txt", kText));
   Registry& registry = stc::test::test_registry({STC_TEST_STABLE_PLUGINS});
   const std::unique_ptr<Run> run = stc::test::composed(folder, text, sets, ComposeMode::kTrain, registry);
-  auto records = std::make_shared<stc::test::Records>();
-  run->events->add(std::make_unique<stc::test::Recorder>(records));
   Outcome out;
-  out.counters = run->trainer->fit().counters;
-  run->events->flush();
-  out.records = *records;
+  FitResult result;
+  out.records = stc::test::fit_recorded(*run, &result);
+  out.counters = result.counters;
   return out;
 }
 
