@@ -13,56 +13,7 @@ constexpr int64_t kLanes = 16;
 constexpr float kEpsilon = 1e-5F;
 constexpr int64_t kIgnored = -100;
 
-#define STC_INLINE inline __attribute__((always_inline))
-
-STC_INLINE float sum_lanes(const float* lanes) {
-  float half[8];
-  for (int i = 0; i < 8; ++i) half[i] = lanes[i] + lanes[i + 8];
-  for (int i = 0; i < 4; ++i) half[i] += half[i + 4];
-  return (half[0] + half[2]) + (half[1] + half[3]);
-}
-
-STC_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
-
-/// The nearest bf16, ties to even; beyond its largest value infinity. NaN stays NaN.
-STC_INLINE float to_bf16(float x) {
-  const auto bits = __builtin_bit_cast(uint32_t, x);
-  const uint32_t nearest = (bits + 0x7FFFU + ((bits >> 16) & 1U)) & 0xFFFF0000U;
-  return x != x ? x : __builtin_bit_cast(float, nearest);
-}
-
-template <bool kBf16>
-STC_INLINE float rounded(float x) {
-  return kBf16 ? to_bf16(x) : x;
-}
-
-void round_bf16(const float* from, float* to, int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) to[i] = to_bf16(from[i]);
-}
-
-/// e^x for x <= 88: Cody-Waite reduction and the polynomial of Cephes' expf (relative error below
-/// 2e-7); below -87 the result is about 1e-38 instead of 0. NaN stays NaN.
-STC_INLINE float exp_fast(float x) {
-  constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
-  x = x < -87.0F ? -87.0F : x;
-  x = x > 88.0F ? 88.0F : x;
-  const float shifted = x * 1.44269504088896341F + kMagic;
-  const float n = shifted - kMagic;
-  float r = x - n * 0.693359375F;
-  r = r + n * 2.12194440e-4F;
-  float p = 1.9875691500e-4F;
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  p = p * r * r + r + 1.0F;
-  const int32_t power = (__builtin_bit_cast(int32_t, shifted) - 0x4B400000 + 127) << 23;
-  return p * __builtin_bit_cast(float, power);
-}
-
-/// x / (1 + e^-x) without overflow for any finite x.
-STC_INLINE float sigmoid(float x) { return 1.0F / (1.0F + exp_fast(-x)); }
+#include "kernels_math_body.hpp"
 
 void gather(const float* table, const int64_t* ids, float* out, int64_t C, Dropout dropout, int64_t begin,
             int64_t end) {
@@ -291,71 +242,20 @@ void unmerge_heads(const float* merged, float* heads, HeadStrides strides, HeadS
   }
 }
 
-/// Largest of n values, n >= 1.
-STC_INLINE float max_of(const float* x, int64_t n) {
-  float lanes[kLanes];
-  for (int64_t l = 0; l < kLanes; ++l) lanes[l] = x[0];
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
-  }
-  for (; i < n; ++i) lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
-  float out = lanes[0];
-  for (int64_t l = 1; l < kLanes; ++l) out = lanes[l] > out ? lanes[l] : out;
-  return out;
-}
-
-/// to = exp(scale * x - shift); returns the sum. to may be x, or null.
-STC_INLINE float exp_sum(const float* x, float* to, int64_t n, float scale, float shift) {
-  float lanes[kLanes] = {};
-  int64_t i = 0;
-  if (to == nullptr) {
-    for (; i + kLanes <= n; i += kLanes) {
-      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += exp_fast(scale * x[i + l] - shift);
-    }
-    for (int64_t l = 0; i < n; ++i, ++l) lanes[l] += exp_fast(scale * x[i] - shift);
-    return sum_lanes(lanes);
-  }
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t l = 0; l < kLanes; ++l) {
-      const float e = exp_fast(scale * x[i + l] - shift);
-      to[i + l] = e;
-      lanes[l] += e;
-    }
-  }
-  for (int64_t l = 0; i < n; ++i, ++l) {
-    const float e = exp_fast(scale * x[i] - shift);
-    to[i] = e;
-    lanes[l] += e;
-  }
-  return sum_lanes(lanes);
-}
-
 template <bool kBf16>
 void causal_softmax(float* scores, float* dropped, const bool* mask, float scale, HeadShape shape, Dropout dropout,
                     int64_t begin, int64_t end) {
-  constexpr float kHidden = -3.0e38F;
   const int64_t T = shape.time;
   for (int64_t r = begin; r < end; ++r) {
     const int64_t visible = r % T + 1;
     const bool* keys = mask == nullptr ? nullptr : mask + r / (T * shape.heads()) * T;
     float* row = scores + r * T;
     float* out = dropped + r * T;
-    if (keys != nullptr) {
-      for (int64_t j = 0; j < visible; ++j) row[j] = keys[j] ? row[j] : kHidden;
-    }
-    const float top = max_of(row, visible);
-    if (top == kHidden) {
+    float shift = 0.0F;
+    const float total = exponents(row, keys, visible, scale, shift);
+    if (total == 0.0F) {
       for (int64_t j = 0; j < T; ++j) row[j] = out[j] = 0.0F;
       continue;
-    }
-    float total = exp_sum(row, row, visible, scale, top * scale);
-    if (keys != nullptr) {
-      total = 0.0F;
-      for (int64_t j = 0; j < visible; ++j) {
-        row[j] = keys[j] ? row[j] : 0.0F;
-        total += row[j];
-      }
     }
     const float inverse = 1.0F / total;
     for (int64_t j = 0; j < visible; ++j) row[j] *= inverse;
@@ -374,14 +274,8 @@ void causal_softmax_backward(const float* probabilities, float* d_probabilities,
     const float* p = probabilities + r * T;
     float* g = d_probabilities + r * T;
     for (int64_t j = 0; j < T; ++j) g[j] *= dropout.factor(static_cast<uint64_t>(r * T + j));
-    float lanes[kLanes] = {};
-    int64_t j = 0;
-    for (; j + kLanes <= T; j += kLanes) {
-      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += g[j + l] * p[j + l];
-    }
-    for (int64_t l = 0; j < T; ++j, ++l) lanes[l] += g[j] * p[j];
-    const float dot = sum_lanes(lanes);
-    for (j = 0; j < T; ++j) g[j] = rounded<kBf16>(scale * p[j] * (g[j] - dot));
+    const float inner = dot(g, p, T);
+    for (int64_t j = 0; j < T; ++j) g[j] = rounded<kBf16>(scale * p[j] * (g[j] - inner));
   }
 }
 

@@ -20,7 +20,6 @@ struct AttentionCall {
   float scale = 1.0F;  // of the scores
   Dropout dropout;     // of the probabilities
 
-  int64_t tasks() const { return shape.rows * shape.kv_heads; }
   static int64_t padded(int64_t n) { return (n + 15) / 16 * 16; }
   /// Queries that are worked on at a time: short sequences gain from leaving out more of the upper triangle.
   int64_t block() const { return shape.time > 64 ? 64 : 16; }

@@ -15,7 +15,6 @@ typedef float LooseVec __attribute__((vector_size(STC_VECTOR_BYTES), aligned(4),
 constexpr int64_t kWidth = STC_VECTOR_BYTES / 4;
 constexpr int kTileRows = 6;
 constexpr int kTileVecs = STC_VECTOR_BYTES == 64 ? 4 : 2;
-constexpr float kHiddenScore = -3.0e38F;
 
 /// C (+)= A B of M rows and N vectors; A by strides (row, col), B and C dense in their columns.
 template <int M, int N>
@@ -83,11 +82,13 @@ STC_INLINE void transpose_heads(const float* from, int64_t T, int64_t D, int64_t
 /// The parts of a task's scratch.
 struct AttentionScratch {
   float *k, *dk, *dv, *k_transposed, *v_transposed, *q, *d_out, *dq, *p, *dp;
-  int64_t D, T;  // padded
+  int64_t D, T;   // padded
+  int64_t block;  // queries worked on at a time
 
   AttentionScratch(const AttentionCall& call, float* at)
-      : D((call.shape.head_dim + 15) / 16 * 16), T((call.shape.time + 15) / 16 * 16) {
-    const int64_t block = call.shape.time > 64 ? 64 : 16;
+      : D((call.shape.head_dim + 15) / 16 * 16),
+        T((call.shape.time + 15) / 16 * 16),
+        block(call.shape.time > 64 ? 64 : 16) {
     auto take = [&at](int64_t n) {
       float* part = at;
       at += n;
@@ -160,25 +161,15 @@ STC_INLINE float softmax_row(const AttentionCall& call, const bool* keys, float*
                              int64_t r) {
   const int64_t visible = t + 1;
   float* stats = call.stats + 2 * r;
-  if (keys != nullptr) {
-    for (int64_t j = 0; j < visible; ++j) row[j] = keys[j] ? row[j] : kHiddenScore;
-  }
-  const float top = max_of(row, visible);
-  if (top == kHiddenScore) {
+  float shift = 0.0F;
+  const float total = exponents(row, keys, visible, call.scale, shift);
+  if (total == 0.0F) {
     zero(row, width);
     stats[0] = stats[1] = 0.0F;
     return 0.0F;
   }
-  float total = exp_sum(row, row, visible, call.scale, top * call.scale);
-  if (keys != nullptr) {
-    total = 0.0F;
-    for (int64_t j = 0; j < visible; ++j) {
-      row[j] = keys[j] ? row[j] : 0.0F;
-      total += row[j];
-    }
-  }
   const float inverse = 1.0F / total;
-  stats[0] = top * call.scale;
+  stats[0] = shift;
   stats[1] = inverse;
   zero(row + visible, width - visible);
   if (!call.dropout.active()) return inverse;
@@ -194,15 +185,14 @@ void attention(const AttentionCall& call, float* out, float* scratch, int64_t ta
   const AttentionPlace at = place_of(call, task);
   const int64_t T = call.shape.time;
   const int64_t D = call.shape.head_dim;
-  const int64_t block = T > 64 ? 64 : 16;
   pack_keys<kBf16>(call, at, s);
   transpose_heads(s.k, T, D, s.D, s.k_transposed, s.T);
   float* v = s.k;  // the keys are in k_transposed
   pack_values<kBf16>(call, at, v, s.D);
   for (int64_t g = 0; g < call.shape.group; ++g) {
     const int64_t head = at.h * call.shape.group + g;
-    for (int64_t begin = 0; begin < T; begin += block) {
-      const int64_t end = begin + block < T ? begin + block : T;
+    for (int64_t begin = 0; begin < T; begin += s.block) {
+      const int64_t end = begin + s.block < T ? begin + s.block : T;
       const int64_t width = (end + 15) / 16 * 16;
       pack_queries<kBf16>(call, at, head, begin, end, s);
       small_product(s.q, s.D, 1, end - begin, s.k_transposed, s.T, D, s.p, s.T, width, false);
@@ -236,20 +226,14 @@ STC_INLINE void softmax_row_backward(const AttentionCall& call, const bool* keys
   if (call.dropout.active()) {
     for (int64_t j = 0; j < visible; ++j) dp[j] *= call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j));
   }
-  float lanes[kLanes] = {};
-  int64_t j = 0;
-  for (; j + kLanes <= visible; j += kLanes) {
-    for (int64_t l = 0; l < kLanes; ++l) lanes[l] += dp[j + l] * p[j + l];
-  }
-  for (int64_t l = 0; j < visible; ++j, ++l) lanes[l] += dp[j] * p[j];
-  const float dot = sum_lanes(lanes);
+  const float inner = dot(dp, p, visible);
   if (call.dropout.active()) {
-    for (j = 0; j < visible; ++j) {
-      dp[j] = rounded<kBf16>(call.scale * p[j] * (dp[j] - dot));
+    for (int64_t j = 0; j < visible; ++j) {
+      dp[j] = rounded<kBf16>(call.scale * p[j] * (dp[j] - inner));
       p[j] = rounded<kBf16>(p[j] * call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j)));
     }
   } else {
-    for (j = 0; j < visible; ++j) dp[j] = call.scale * p[j] * (dp[j] - dot);
+    for (int64_t j = 0; j < visible; ++j) dp[j] = call.scale * p[j] * (dp[j] - inner);
   }
   zero(p + visible, width - visible);
   zero(dp + visible, width - visible);
@@ -274,7 +258,6 @@ void attention_backward(const AttentionCall& call, const float* d_out, float* d_
   const AttentionPlace at = place_of(call, task);
   const int64_t T = call.shape.time;
   const int64_t D = call.shape.head_dim;
-  const int64_t block = T > 64 ? 64 : 16;
   pack_values<kBf16>(call, at, s.dv, s.D);
   transpose_heads(s.dv, T, D, s.D, s.v_transposed, s.T);
   pack_keys<kBf16>(call, at, s);
@@ -283,8 +266,8 @@ void attention_backward(const AttentionCall& call, const float* d_out, float* d_
   zero(s.dv, T * s.D);
   for (int64_t g = 0; g < call.shape.group; ++g) {
     const int64_t head = at.h * call.shape.group + g;
-    for (int64_t begin = 0; begin < T; begin += block) {
-      const int64_t end = begin + block < T ? begin + block : T;
+    for (int64_t begin = 0; begin < T; begin += s.block) {
+      const int64_t end = begin + s.block < T ? begin + s.block : T;
       const int64_t rows = end - begin;
       const int64_t width = (end + 15) / 16 * 16;
       pack_queries<kBf16>(call, at, head, begin, end, s);

@@ -14,27 +14,27 @@ struct Case {
   int64_t heads, kv_heads, width, time;
   double dropout;
   bool tied;
-  enum Padding { kNone, kRight, kLeft, kWholeRow } padding;
+  Padding padding;
   bool checkpointing;
   friend std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 };
 
 const Case kCases[] = {
-    {"plain", 4, 4, 64, 32, 0.0, true, Case::kNone, false},
-    {"grouped heads", 4, 2, 64, 32, 0.0, true, Case::kNone, false},
-    {"one key head", 4, 1, 64, 32, 0.0, true, Case::kNone, false},
-    {"own head matrix", 4, 2, 64, 32, 0.0, false, Case::kNone, false},
-    {"sizes off the vector grid", 3, 1, 42, 13, 0.0, false, Case::kNone, false},
-    {"one position", 4, 2, 64, 1, 0.0, true, Case::kNone, false},
-    {"right padding", 4, 2, 64, 32, 0.0, true, Case::kRight, false},
-    {"left padding", 4, 2, 64, 32, 0.0, true, Case::kLeft, false},
-    {"a row of padding", 4, 2, 64, 32, 0.0, true, Case::kWholeRow, false},
-    {"dropout", 4, 2, 64, 32, 0.2, true, Case::kNone, false},
-    {"dropout off the vector grid", 3, 1, 42, 13, 0.5, false, Case::kNone, false},
-    {"dropout and left padding", 4, 2, 64, 32, 0.2, true, Case::kLeft, false},
-    {"dropout and a row of padding", 4, 2, 64, 32, 0.2, true, Case::kWholeRow, false},
-    {"checkpointing", 4, 2, 64, 32, 0.0, true, Case::kNone, true},
-    {"checkpointing and dropout", 4, 2, 64, 32, 0.2, true, Case::kRight, true},
+    {"plain", 4, 4, 64, 32, 0.0, true, Padding::kNone, false},
+    {"grouped heads", 4, 2, 64, 32, 0.0, true, Padding::kNone, false},
+    {"one key head", 4, 1, 64, 32, 0.0, true, Padding::kNone, false},
+    {"own head matrix", 4, 2, 64, 32, 0.0, false, Padding::kNone, false},
+    {"sizes off the vector grid", 3, 1, 42, 13, 0.0, false, Padding::kNone, false},
+    {"one position", 4, 2, 64, 1, 0.0, true, Padding::kNone, false},
+    {"right padding", 4, 2, 64, 32, 0.0, true, Padding::kRight, false},
+    {"left padding", 4, 2, 64, 32, 0.0, true, Padding::kLeft, false},
+    {"a row of padding", 4, 2, 64, 32, 0.0, true, Padding::kWholeRow, false},
+    {"dropout", 4, 2, 64, 32, 0.2, true, Padding::kNone, false},
+    {"dropout off the vector grid", 3, 1, 42, 13, 0.5, false, Padding::kNone, false},
+    {"dropout and left padding", 4, 2, 64, 32, 0.2, true, Padding::kLeft, false},
+    {"dropout and a row of padding", 4, 2, 64, 32, 0.2, true, Padding::kWholeRow, false},
+    {"checkpointing", 4, 2, 64, 32, 0.0, true, Padding::kNone, true},
+    {"checkpointing and dropout", 4, 2, 64, 32, 0.2, true, Padding::kRight, true},
 };
 
 Config config_of(const Case& c) {
@@ -50,9 +50,7 @@ Config config_of(const Case& c) {
 Batch batch_of(const Case& c, uint64_t seed) {
   Batch batch = make_batch(3, c.time, 128, seed);
   batch.labels.view({-1})[0] = -100;
-  if (c.padding == Case::kRight) pad(batch, 1, c.time / 2, false);
-  if (c.padding == Case::kLeft) pad(batch, 1, c.time / 2, true);
-  if (c.padding == Case::kWholeRow) pad(batch, 2, c.time, true);
+  pad(batch, c.padding);
   return batch;
 }
 

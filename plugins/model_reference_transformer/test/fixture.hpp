@@ -89,6 +89,21 @@ inline void pad(Batch& batch, int64_t row, int64_t count, bool left) {
   batch.labels[row].narrow(0, begin, count).fill_(-100);
 }
 
+enum class Padding { kNone, kRight, kLeft, kWholeRow, kHoles };
+
+/// Half of row 1, all of row 2, or about a third of the keys anywhere, whose labels count.
+inline void pad(Batch& batch, Padding padding) {
+  const int64_t time = batch.ids.size(1);
+  if (padding == Padding::kRight) pad(batch, 1, time / 2, false);
+  if (padding == Padding::kLeft) pad(batch, 1, time / 2, true);
+  if (padding == Padding::kWholeRow) pad(batch, 2, time, true);
+  if (padding != Padding::kHoles) return;
+  batch.mask = at::empty(batch.ids.sizes(), at::kBool);
+  for (int64_t i = 0; i < batch.mask.numel(); ++i) {
+    batch.mask.data_ptr<bool>()[i] = random64(9, static_cast<uint64_t>(i)) % 3 != 0;
+  }
+}
+
 /// Larger than the initial 0.02, so that attention and norms are far from linear.
 inline void spread_weights(Transformer& model) {
   at::NoGradGuard no_grad;

@@ -10,8 +10,6 @@
 namespace stc::reference_transformer {
 namespace {
 
-enum class Padding { kNone, kRight, kLeft, kWholeRow, kHoles };
-
 struct Case {
   const char* name;
   int64_t rows, time, heads, kv_heads, width, d_ff, vocab, layers;
@@ -88,14 +86,7 @@ Config config_of(const Case& c) {
 Batch batch_of(const Case& c, uint64_t seed) {
   Batch batch = make_batch(c.rows, c.time, c.vocab, seed);
   if (c.rows * c.time > 1) batch.labels.view({-1})[0] = -100;
-  if (c.padding == Padding::kRight) pad(batch, 1, c.time / 2, false);
-  if (c.padding == Padding::kLeft) pad(batch, 1, c.time / 2, true);
-  if (c.padding == Padding::kWholeRow) pad(batch, 2, c.time, true);
-  if (c.padding == Padding::kHoles) {
-    batch.mask = at::empty(batch.ids.sizes(), at::kBool);
-    for (int64_t i = 0; i < batch.mask.numel(); ++i)
-      batch.mask.data_ptr<bool>()[i] = random64(9, static_cast<uint64_t>(i)) % 3 != 0;
-  }
+  pad(batch, c.padding);
   return batch;
 }
 

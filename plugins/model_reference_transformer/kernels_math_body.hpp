@@ -1,0 +1,124 @@
+// Elementary functions of the kernels: rounding to bf16, the exponential, sums in a fixed order. Included by
+// kernels_body.hpp, once per instruction set.
+
+#define STC_INLINE inline __attribute__((always_inline))
+
+STC_INLINE float sum_lanes(const float* lanes) {
+  float half[8];
+  for (int i = 0; i < 8; ++i) half[i] = lanes[i] + lanes[i + 8];
+  for (int i = 0; i < 4; ++i) half[i] += half[i + 4];
+  return (half[0] + half[2]) + (half[1] + half[3]);
+}
+
+STC_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
+
+/// The nearest bf16, ties to even; beyond its largest value infinity. NaN stays NaN.
+STC_INLINE float to_bf16(float x) {
+  const auto bits = __builtin_bit_cast(uint32_t, x);
+  const uint32_t nearest = (bits + 0x7FFFU + ((bits >> 16) & 1U)) & 0xFFFF0000U;
+  return x != x ? x : __builtin_bit_cast(float, nearest);
+}
+
+template <bool kBf16>
+STC_INLINE float rounded(float x) {
+  return kBf16 ? to_bf16(x) : x;
+}
+
+void round_bf16(const float* from, float* to, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) to[i] = to_bf16(from[i]);
+}
+
+/// e^x for x <= 88: Cody-Waite reduction and the polynomial of Cephes' expf (relative error below
+/// 2e-7); below -87 the result is about 1e-38 instead of 0. NaN stays NaN.
+STC_INLINE float exp_fast(float x) {
+  constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  x = x < -87.0F ? -87.0F : x;
+  x = x > 88.0F ? 88.0F : x;
+  const float shifted = x * 1.44269504088896341F + kMagic;
+  const float n = shifted - kMagic;
+  float r = x - n * 0.693359375F;
+  r = r + n * 2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  const int32_t power = (__builtin_bit_cast(int32_t, shifted) - 0x4B400000 + 127) << 23;
+  return p * __builtin_bit_cast(float, power);
+}
+
+/// x / (1 + e^-x) without overflow for any finite x.
+STC_INLINE float sigmoid(float x) { return 1.0F / (1.0F + exp_fast(-x)); }
+
+/// Largest of n values, n >= 1.
+STC_INLINE float max_of(const float* x, int64_t n) {
+  float lanes[kLanes];
+  for (int64_t l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  }
+  for (; i < n; ++i) lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
+  float out = lanes[0];
+  for (int64_t l = 1; l < kLanes; ++l) out = lanes[l] > out ? lanes[l] : out;
+  return out;
+}
+
+/// to = exp(scale * x - shift); returns the sum. to may be x, or null.
+STC_INLINE float exp_sum(const float* x, float* to, int64_t n, float scale, float shift) {
+  float lanes[kLanes] = {};
+  int64_t i = 0;
+  if (to == nullptr) {
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int64_t l = 0; l < kLanes; ++l) lanes[l] += exp_fast(scale * x[i + l] - shift);
+    }
+    for (int64_t l = 0; i < n; ++i, ++l) lanes[l] += exp_fast(scale * x[i] - shift);
+    return sum_lanes(lanes);
+  }
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) {
+      const float e = exp_fast(scale * x[i + l] - shift);
+      to[i + l] = e;
+      lanes[l] += e;
+    }
+  }
+  for (int64_t l = 0; i < n; ++i, ++l) {
+    const float e = exp_fast(scale * x[i] - shift);
+    to[i] = e;
+    lanes[l] += e;
+  }
+  return sum_lanes(lanes);
+}
+
+/// Scores of a query become exp(scale * score - shift) at the `visible` keys that it sees, 0 where `keys` (or null)
+/// hides them. Returns their sum; 0: all are hidden, row and shift are not to be used.
+STC_INLINE float exponents(float* row, const bool* keys, int64_t visible, float scale, float& shift) {
+  constexpr float kHidden = -3.0e38F;
+  if (keys != nullptr) {
+    for (int64_t j = 0; j < visible; ++j) row[j] = keys[j] ? row[j] : kHidden;
+  }
+  const float top = max_of(row, visible);
+  if (top == kHidden) return 0.0F;
+  shift = top * scale;
+  float total = exp_sum(row, row, visible, scale, shift);
+  if (keys != nullptr) {
+    total = 0.0F;
+    for (int64_t j = 0; j < visible; ++j) {
+      row[j] = keys[j] ? row[j] : 0.0F;
+      total += row[j];
+    }
+  }
+  return total;
+}
+
+STC_INLINE float dot(const float* x, const float* y, int64_t n) {
+  float lanes[kLanes] = {};
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] += x[j + l] * y[j + l];
+  }
+  for (int64_t l = 0; j < n; ++j, ++l) lanes[l] += x[j] * y[j];
+  return sum_lanes(lanes);
+}
