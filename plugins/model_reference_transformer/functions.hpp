@@ -15,11 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "gemm/parallel.hpp"
 #include "kernels.hpp"
-#include "parallel.hpp"
 #include "parameters.hpp"
 
 namespace stc::reference_transformer {
+
+using gemm::Parallel;
 
 /// Rotary tables: cos and sin of position * base^(-2j/D), each (T, D/2) fp32.
 struct Rope {

@@ -20,7 +20,7 @@
 #include "config.hpp"
 #include "functions.hpp"
 #include "fused/fused.hpp"
-#include "parallel.hpp"
+#include "gemm/parallel.hpp"
 #include "parameters.hpp"
 #include "sites.hpp"
 

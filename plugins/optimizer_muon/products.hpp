@@ -1,6 +1,6 @@
 /// \file
-/// Products of row-major matrices on the calling thread, by the routines that LibTorch's library exports. The
-/// results of products() in a parallel region depend on nothing but their operands.
+/// Products of row-major matrices on the calling thread, in fp32 by plugins/gemm, in fp64 by what LibTorch's library
+/// exports. The results of products() in a parallel region depend on nothing but their operands.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "gemm.hpp"
-
 namespace stc::reference_transformer {
 namespace {
 
@@ -35,7 +33,6 @@ at::Tensor scalar(double value) {
 }  // namespace
 
 const char* FusedPass::refusal(int64_t rows, int64_t time) const {
-  if (!has_gemm()) return "LibTorch's library exports no matrix product (sgemm_)";
   constexpr int64_t kMost = std::numeric_limits<int>::max();
   const int64_t widest = std::max({config_.vocab_size, 2 * config_.hidden(), config_.qkv_dim()});
   if (rows > kMost / time || widest > kMost) return "a matrix of the batch has more than 2^31 rows";
@@ -115,6 +112,7 @@ at::Tensor FusedPass::run(const FusedRequest& request, const FusedBatch& batch, 
   shape.rows = batch.rows;
   shape.time = batch.time;
   shape.workers = workers_for(batch.rows, parameters_->values.numel(), request.threads);
+  shape.threads = shape.workers > 1 ? 1 : request.threads;
   shape.lanes = shape.workers > 1 ? 1 : std::min(request.threads, batch.rows * config_.n_kv_head);
   shape.own_branch = request.bf16 || request.sites.p > 0.0;
   shape.checkpointing = request.checkpointing;

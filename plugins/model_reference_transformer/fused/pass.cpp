@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "gemm.hpp"
+#include "linear.hpp"
 
 namespace stc::reference_transformer {
 
@@ -48,17 +48,19 @@ const float* RowsPass::run() {
   return dx();
 }
 
+Linear RowsPass::layer(int64_t in, int64_t out) const { return {end_ - begin_, in, out, shape_.threads, parallel_}; }
+
 void RowsPass::product(const float* x, const PassWeight& weight, float* y, int64_t in, int64_t out) const {
-  linear(x + begin_ * in, weight.value, y + begin_ * out, end_ - begin_, in, out);
+  layer(in, out).forward(x + begin_ * in, weight.value, y + begin_ * out);
 }
 
 void RowsPass::input_gradient(const float* dy, const PassWeight& weight, float* dx, int64_t in, int64_t out) const {
-  linear_input_gradient(dy + begin_ * out, weight.value, dx + begin_ * in, end_ - begin_, in, out);
+  layer(in, out).input_gradient(dy + begin_ * out, weight.value, dx + begin_ * in);
 }
 
 void RowsPass::weight_gradient(const float* dy, const float* x, const PassWeight& weight, int64_t in,
                                int64_t out) const {
-  linear_weight_gradient(dy + begin_ * out, x + begin_ * in, weight.grad, end_ - begin_, in, out, 1.0F, weight.beta);
+  layer(in, out).weight_gradient(dy + begin_ * out, x + begin_ * in, weight.grad, 1.0F, weight.beta);
 }
 
 void RowsPass::norm(const float* x, const float* branch, const PassWeight& weight, float* sum, float* rstd,
@@ -138,13 +140,13 @@ void RowsPass::head() {
   for (int64_t begin = begin_; begin < end_; begin += buffers_.head_rows) {
     const int64_t rows = std::min(buffers_.head_rows, end_ - begin);
     const float* x = buffers_.normed + begin * c;
-    linear(x, weights_.head.value, own_.logits, rows, c, vocab);
+    const Linear layer{rows, c, vocab, shape_.threads, parallel_};
+    layer.forward(x, weights_.head.value, own_.logits);
     parallel_(rows, std::max<int64_t>(1, 16384 / (6 * vocab)), [&](int64_t from, int64_t to) {
       kernels_.cross_entropy(own_.logits, batch_.labels + begin, buffers_.losses + begin, vocab, true, from, to);
     });
-    linear_weight_gradient(own_.logits, x, weights_.head.grad, rows, c, vocab, batch_.loss_scale, beta);
-    linear_input_gradient(own_.logits, weights_.head.value, buffers_.branch + begin * c, rows, c, vocab,
-                          batch_.loss_scale);
+    layer.weight_gradient(own_.logits, x, weights_.head.grad, batch_.loss_scale, beta);
+    layer.input_gradient(own_.logits, weights_.head.value, buffers_.branch + begin * c, batch_.loss_scale);
     beta = 1.0F;
   }
 }

@@ -7,11 +7,14 @@
 
 #include "../config.hpp"
 #include "../kernels.hpp"
-#include "../parallel.hpp"
 #include "../sites.hpp"
+#include "gemm/parallel.hpp"
+#include "linear.hpp"
 #include "plan.hpp"
 
 namespace stc::reference_transformer {
+
+using gemm::Parallel;
 
 /// A weight of a pass: its values, and where its gradient goes.
 struct PassWeight {
@@ -45,7 +48,7 @@ struct PassBatch {
 class RowsPass {
  public:
   /// \param first, last  batch rows [first, last)
-  /// \param parallel     threads for loops inside; the products use LibTorch's
+  /// \param parallel     threads for loops inside; the products use LibTorch's where its library computes them
   RowsPass(const Config& config, const PassShape& shape, const PassBatch& batch, const Kernels& kernels,
            Parallel parallel, Buffers& buffers, size_t worker, PassWeights weights, int64_t first, int64_t last);
   /// Writes losses of its rows, gradients of all weights but the embedding (the head's where tied), and
@@ -65,6 +68,7 @@ class RowsPass {
                      const Dropout& mask1, const Dropout& mask2);
   void weight_gradient(const float* dy, const float* x, const PassWeight& weight, int64_t in, int64_t out) const;
   void input_gradient(const float* dy, const PassWeight& weight, float* dx, int64_t in, int64_t out) const;
+  Linear layer(int64_t in, int64_t out) const;  // over the rows of this worker
   void product(const float* x, const PassWeight& weight, float* y, int64_t in, int64_t out) const;
   void normed_again(const float* x, const float* rstd, const PassWeight& weight);
   AttentionCall attention_call(size_t i) const;

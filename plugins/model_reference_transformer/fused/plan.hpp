@@ -17,6 +17,7 @@ struct PassShape {
   int64_t rows = 0;            // B
   int64_t time = 0;            // T
   int64_t workers = 1;         // each runs the whole pass on its own rows, with its own gradients
+  int64_t threads = 1;         // of a product in one worker
   int64_t lanes = 1;           // of attention in one worker: tasks that run at a time
   bool own_branch = false;     // the gradient of a branch differs from that of the residual sum (dropout, bf16)
   bool checkpointing = false;  // blocks keep their input only

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace stc::reference_transformer {
+namespace stc::gemm {
 
 /// A loop runner with the form of stc_host's parallel_for. Default-constructed: one thread.
 struct Parallel {
@@ -26,4 +26,4 @@ struct Parallel {
   }
 };
 
-}  // namespace stc::reference_transformer
+}  // namespace stc::gemm

@@ -1,0 +1,38 @@
+/// \file
+/// What a processor's instruction set brings to Engine::own: packing and the product of packed blocks. The blocking
+/// is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
+#pragma once
+
+#include <cstdint>
+
+namespace stc::gemm {
+
+struct Kernels {
+  const char* name;
+  int64_t tile_rows;
+  int64_t tile_cols;
+  /// Rows [0, n) of `from`, element (i, k) at from[i * outer + k * step] with outer or step 1, into panels of
+  /// tile_rows rows: element (i, k) at to[(i / tile_rows * inner + k) * tile_rows + i % tile_rows], zero beyond n. `to`
+  /// holds the panels and kSlack floats more.
+  void (*pack_rows)(const float* from, int64_t outer, int64_t step, int64_t n, int64_t inner, float* to);
+  /// The same with tile_cols for tile_rows.
+  void (*pack_cols)(const float* from, int64_t outer, int64_t step, int64_t n, int64_t inner, float* to);
+  /// c (rows, cols) = alpha * (packed a) (packed b) + beta * c.
+  void (*block)(const float* a, const float* b, int64_t inner, float* c, int64_t ldc, int64_t rows, int64_t cols,
+                float alpha, float beta);
+};
+
+inline constexpr int64_t kSlack = 16;
+inline constexpr int64_t kInner = 256;  // of a packed block
+
+/// The best set that this processor runs.
+const Kernels& kernels();
+/// By name: "baseline", "avx2", "avx512"; null when unknown or not supported here.
+const Kernels* kernels(const char* name);
+
+/// multiply() with Engine::own on given kernels.
+struct Product;
+struct Parallel;
+void multiply_with(const Kernels& kernels, const Product& product, int64_t lanes, const Parallel& parallel);
+
+}  // namespace stc::gemm

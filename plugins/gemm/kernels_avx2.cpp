@@ -1,0 +1,2 @@
+#define STC_GEMM_ISA avx2
+#include "kernels_body.hpp"

@@ -1,0 +1,2 @@
+#define STC_GEMM_ISA avx512
+#include "kernels_body.hpp"

@@ -1,0 +1,2 @@
+#define STC_GEMM_ISA baseline
+#include "kernels_body.hpp"
