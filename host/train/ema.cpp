@@ -100,9 +100,9 @@ void Ema::swap() {
   }
 }
 
-std::vector<HostTensor> Ema::copy() const {
+std::vector<HostTensor> Ema::copy(HostCopies& copies) const {
   std::vector<HostTensor> tensors;
-  for (const Part& part : parts_) tensors.push_back(copy_to_host(part.name, part.average));
+  for (const Part& part : parts_) tensors.push_back(copies.take("ema", part.name, part.average));
   return tensors;
 }
 

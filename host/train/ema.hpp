@@ -10,6 +10,7 @@
 
 #include "host/checkpoint/store.hpp"
 #include "host/config/settings.hpp"
+#include "host/train/host_copies.hpp"
 #include "host/train/model.hpp"
 
 namespace stc::host {
@@ -32,7 +33,7 @@ class Ema {
   /// tells the model (parameters_changed). No update in between.
   void swap();
   /// Copies in host memory under the parameters' names, for ema.safetensors.
-  std::vector<HostTensor> copy() const;
+  std::vector<HostTensor> copy(HostCopies& copies) const;
   /// \throws CheckpointError listing each tensor that is missing, unknown, or of another shape or
   /// dtype.
   void load(const LoadedCheckpoint& checkpoint);

@@ -1,9 +1,10 @@
 // A loss or gradient norm that is not a number: run.nan_policy, and the record for `stc-host replay`.
 
 #include <cmath>
+#include <limits>
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/isfinite.h>
+#include <ATen/ops/linalg_vector_norm.h>
 
 #include "host/events/receivers.hpp"
 #include "host/train/replay_record.hpp"
@@ -56,9 +57,14 @@ bool Trainer::Impl::accept_non_finite(const Window& window, double loss) {
 
 /// The first parameter with a value that is not finite.
 std::optional<std::string> Trainer::Impl::spoiled_weight() const {
+  constexpr double kLargest = std::numeric_limits<double>::infinity();
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < trainable.size(); ++i) {
-    if (!at::isfinite(trainable_tensors[i]).all().item<bool>()) return trainable[i]->name;
+    // The largest magnitude is NaN where any value is; one pass over the memory, without a tensor of flags.
+    const at::Tensor& values = trainable_tensors[i];
+    if (values.numel() > 0 && !std::isfinite(at::linalg_vector_norm(values, kLargest).item<double>())) {
+      return trainable[i]->name;
+    }
   }
   return std::nullopt;
 }

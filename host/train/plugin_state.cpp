@@ -25,7 +25,7 @@ struct StateCollectorSlots {
     }
   }
   static stc_error* tensor(void* ctx, const char* name, stc_tensor handle) {
-    return guarded([&] { self(ctx).tensors_.push_back(copy_to_host(name, to_tensor(handle))); });
+    return guarded([&] { self(ctx).tensors_.push_back(self(ctx).copy(name, to_tensor(handle))); });
   }
   static stc_error* buffer(void* ctx, const char* name, const stc_buffer* buffer) {
     return guarded([&] {
@@ -45,12 +45,16 @@ struct StateCollectorSlots {
   }
 };
 
-StateCollector::StateCollector() {
+StateCollector::StateCollector(HostCopies* copies, std::string group) : copies_(copies), group_(std::move(group)) {
   writer_.struct_size = sizeof(writer_);
   writer_.ctx = this;
   writer_.tensor = &StateCollectorSlots::tensor;
   writer_.buffer = &StateCollectorSlots::buffer;
   writer_.bytes = &StateCollectorSlots::bytes;
+}
+
+HostTensor StateCollector::copy(const char* name, const at::Tensor& tensor) const {
+  return copies_ != nullptr ? copies_->take(group_, name, tensor) : copy_to_host(name, tensor);
 }
 
 Value StateCollector::bytes_as_value() const {

@@ -9,6 +9,7 @@
 
 #include "host/checkpoint/safetensors.hpp"
 #include "host/config/config.hpp"
+#include "host/train/host_copies.hpp"
 #include "stc/abi/core.h"
 
 namespace stc::host {
@@ -16,7 +17,8 @@ namespace stc::host {
 /// Collects what a plugin saves: tensors and buffers as host copies, bytes as they are.
 class StateCollector {
  public:
-  StateCollector();
+  /// \param copies  where the copies of tensors are made; null: anew. Borrowed. \param group  their group there
+  explicit StateCollector(HostCopies* copies = nullptr, std::string group = {});
   const stc_state_writer& writer() const { return writer_; }
   std::vector<HostTensor> take_tensors() { return std::move(tensors_); }
   /// Bytes by name, as hexadecimal text, for state.json.
@@ -27,7 +29,10 @@ class StateCollector {
 
  private:
   friend struct StateCollectorSlots;
+  HostTensor copy(const char* name, const at::Tensor& tensor) const;
   stc_state_writer writer_{};
+  HostCopies* copies_;
+  std::string group_;
   std::vector<HostTensor> tensors_;
   std::map<std::string, std::string> bytes_;
 };

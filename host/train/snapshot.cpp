@@ -51,16 +51,16 @@ Snapshot Trainer::Impl::make_snapshot(const LoaderPosition& position, const at::
   snapshot.step = counters.step;
   snapshot.best = best;
   for (const ModelParameter& parameter : parts.model->parameters()) {
-    snapshot.model.push_back(copy_to_host(parameter.name, to_tensor(parameter.tensor)));
+    snapshot.model.push_back(copies.take("model", parameter.name, to_tensor(parameter.tensor)));
     for (const std::string& alias : parameter.aliases) {
       snapshot.model_metadata["alias:" + alias] = parameter.name;
     }
   }
   for (const NamedHandle& buffer : parts.model->buffers()) {
-    snapshot.model.push_back(copy_to_host(buffer.name, to_tensor(buffer.tensor)));
+    snapshot.model.push_back(copies.take("buffer", buffer.name, to_tensor(buffer.tensor)));
   }
-  if (parts.ema != nullptr) snapshot.ema = parts.ema->copy();
-  StateCollector optimizer;
+  if (parts.ema != nullptr) snapshot.ema = parts.ema->copy(copies);
+  StateCollector optimizer(&copies, "optimizer");
   parts.optimizer->state_save(optimizer.writer());
   snapshot.optimizer = optimizer.take_tensors();
   StateCollector scaler;
@@ -99,8 +99,8 @@ void Trainer::Impl::save(const LoaderPosition& position, const at::Tensor& rng) 
     }
   }
   last_saved_step = counters.step;
+  report_saves(parts.store->finish());  // its copies are free again
   parts.store->save(make_snapshot(position, rng));
-  report_saves(parts.store->poll());
 }
 
 void Trainer::Impl::save_last_step() {

@@ -14,6 +14,7 @@
 #include "host/errors/error.hpp"
 #include "host/train/device_flag.hpp"
 #include "host/train/gradient_pass.hpp"
+#include "host/train/host_copies.hpp"
 #include "host/train/phases.hpp"
 #include "host/train/rates.hpp"
 #include "host/train/stage_streams.hpp"
@@ -56,6 +57,7 @@ struct Trainer::Impl {
   TrainerParts parts;
   const Settings& settings;
   Counters counters;
+  HostCopies copies;        // of the last snapshot
   uint64_t first_step = 0;  // counters.step when this process began to train
 
   // trainable parameters in the order of bind

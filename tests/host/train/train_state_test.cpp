@@ -11,12 +11,39 @@
 #include "host/errors/error.hpp"
 #include "host/services/services.hpp"
 #include "host/train/fingerprint.hpp"
+#include "host/train/host_copies.hpp"
 #include "host/train/plugin_state.hpp"
 #include "host/train/rng_state.hpp"
 #include "host/train/tensor_bridge.hpp"
 
 namespace stc::host {
 namespace {
+
+BOOST_AUTO_TEST_SUITE(host_copies)
+
+BOOST_AUTO_TEST_CASE(use_memory_again_only_when_nobody_holds_it) {
+  HostCopies copies;
+  at::Tensor weights = at::tensor({1.0f, 2.0f});
+  const HostTensor held = copies.take("model", "w", weights);
+  weights.fill_(5.0f);
+  HostTensor next = copies.take("model", "w", weights);
+  BOOST_TEST(next.data != held.data);
+  BOOST_TEST(view_of_host(held).equal(at::tensor({1.0f, 2.0f})));
+  BOOST_TEST(view_of_host(next).equal(at::tensor({5.0f, 5.0f})));
+  // One name saved twice: two tensors, not one memory.
+  BOOST_TEST(copies.take("model", "w", at::tensor({7.0f, 7.0f})).data != next.data);
+
+  next = HostTensor{};
+  const void* memory = copies.take("model", "w", weights).data;
+  BOOST_TEST(copies.take("model", "w", weights).data == memory);
+  BOOST_TEST(copies.take("optimizer", "w", weights).data != memory);
+  const HostTensor longer = copies.take("model", "w", at::tensor({1.0f, 2.0f, 3.0f}));
+  BOOST_TEST(longer.bytes == 12u);
+  const HostTensor strided = copies.take("model", "s", at::tensor({1.0f, 2.0f, 3.0f, 4.0f}).view({2, 2}).t());
+  BOOST_TEST(view_of_host(strided).equal(at::tensor({1.0f, 3.0f, 2.0f, 4.0f}).view({2, 2})));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(plugin_state)
 

@@ -109,17 +109,21 @@ consteval const char* read_items(const char* at, std::array<Type, Schema::kMax>&
   while (*at == ' ') ++at;
   while (*at != ')') {
     const char* item = at;
-    const char* type_end = nullptr;
+    const char* type_end = at;
+    bool ended = false;  // no null pointer: with -fsanitize=undefined g++ 12 takes no comparison with one for constant
     int depth = 0;
     for (; depth > 0 || (*at != ',' && *at != ')'); ++at) {
       if (*at == '\0') schema_is_malformed();
       if (*at == '(' || *at == '[') ++depth;
       if (*at == ')' || *at == ']') --depth;
-      if (depth == 0 && *at == ' ' && type_end == nullptr) type_end = at;
+      if (depth == 0 && *at == ' ' && !ended) {
+        type_end = at;
+        ended = true;
+      }
     }
     if (*item != '*') {
       if (count == Schema::kMax) schema_is_malformed();
-      types[count++] = read_type(item, type_end == nullptr ? at : type_end);
+      types[count++] = read_type(item, ended ? type_end : at);
     }
     if (*at == ',') ++at;
     while (*at == ' ') ++at;
