@@ -1,109 +1,147 @@
-// `stc-host bench --data FILE`: how fast the loader alone makes the batches of a run file, by workers and prefetch.
+// `stc-host bench FILE`: how fast the user's own config trains here, with what that is to be compared with.
 
 #include <algorithm>
-#include <chrono>
+#include <cstdarg>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
-#include <vector>
 
 #include "host/app/commands.hpp"
-#include "host/app/composition.hpp"
 #include "host/app/config_arguments.hpp"
+#include "host/app/gemm_rate.hpp"
+#include "host/app/temporary_folder.hpp"
+#include "host/app/trial.hpp"
+#include "stc/version.hpp"
 
 namespace stc::host {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr std::chrono::hours kLongest{24};
 
-struct Setting {
-  int64_t num_workers = 0;
-  int64_t prefetch_factor = 2;
+struct Spread {
+  double middle, low, high;
 };
 
-/// The user's own setting first, then the sweep.
-std::vector<Setting> settings_to_try(const DataSettings& own) {
-  std::vector<Setting> out = {{own.num_workers, own.prefetch_factor}};
-  for (const int64_t workers : {0, 1, 2, 4}) {
-    for (const int64_t prefetch : {2, 8}) {
-      if (workers == 0 && prefetch != 2) continue;  // nothing is prefetched
-      if (workers != own.num_workers || (workers > 0 && prefetch != own.prefetch_factor))
-        out.push_back({workers, prefetch});
-    }
+template <class Get>
+Spread spread_of(const std::vector<Trial>& trials, Get&& get) {
+  std::vector<double> values;
+  for (const Trial& trial : trials) values.push_back(get(trial));
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return {median(values), *low, *high};
+}
+
+Value to_value(const Spread& spread) { return {{"median", spread.middle}, {"min", spread.low}, {"max", spread.high}}; }
+
+std::vector<Trial> run_trials(const BenchArguments& arguments, const std::string& folder) {
+  std::vector<Trial> trials;
+  for (int64_t i = 0; i < arguments.repeats; ++i) {
+    const std::string own = folder + "/" + std::to_string(i);
+    trials.push_back(run_trial({"bench", arguments, {}, arguments.steps, arguments.warmup, own},
+                               std::chrono::steady_clock::now() + kLongest));
+  }
+  return trials;
+}
+
+Value phases_of(const std::vector<Trial>& trials) {
+  Value out = Value::object();
+  for (const auto& [name, unused] : trials.front().phases) {
+    out[name] = spread_of(trials, [&key = name](const Trial& trial) { return trial.phases.at(key); }).middle;
   }
   return out;
 }
 
-struct Rate {
-  int64_t batches = 0;
-  int64_t tokens = 0;
-  double seconds = 0;
-};
-
-/// Batches for `seconds`, after the first one, which starts threads and opens files.
-Rate measure(Run& run, const Setting& setting, double seconds) {
-  DataSettings data = run.settings.data;
-  data.num_workers = setting.num_workers;
-  data.prefetch_factor = setting.prefetch_factor;
-  Loader loader(*run.dataset, run.tokenizer.get(), data, "train", {});
-  loader.next();
-  Rate rate;
-  const auto begin = Clock::now();
-  do {
-    const std::shared_ptr<const Batch> batch = loader.next();
-    ++rate.batches;
-    rate.tokens += batch->tokens;
-    rate.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  } while (rate.seconds < seconds);
-  return rate;
+Value summary(const BenchArguments& arguments, const std::vector<Trial>& trials, const GemmRate& gemm) {
+  const Trial& first = trials.front();
+  const double parameters = first.start.at("parameters").get<double>();
+  const double step = spread_of(trials, [](const Trial& trial) { return trial.seconds(); }).middle;
+  const double flops = 6.0 * parameters * first.tokens / step;
+  Value out = Value::object();
+  out["version"] = STC_VERSION;
+  out["config"] = arguments.file;
+  for (const char* key : {"parameters", "device", "precision", "optimizer", "dataset", "path", "threads"}) {
+    out[key] = first.start.value(key, Value());
+  }
+  out["runs"] = trials.size();
+  out["steps"] = arguments.steps;
+  out["warmup"] = arguments.warmup;
+  out["tokens_per_step"] = first.tokens;
+  out["tokens_per_sec"] = to_value(spread_of(trials, [](const Trial& trial) { return trial.tokens_per_second(); }));
+  out["step_s"] = to_value(spread_of(trials, [](const Trial& trial) { return trial.seconds(); }));
+  out["first_step_s"] = to_value(spread_of(trials, [](const Trial& trial) { return trial.first_step_s; }));
+  out["peak_bytes"] =
+      to_value(spread_of(trials, [](const Trial& trial) { return static_cast<double>(trial.peak_bytes); }));
+  out["phases_s"] = phases_of(trials);
+  out["gemm"] = {{"flops_per_sec", gemm.flops},
+                 {"routine", gemm.routine},
+                 {"rows", kGemmRows},
+                 {"inner", kGemmInner},
+                 {"cols", kGemmCols}};
+  out["model_flops_per_sec"] = flops;
+  out["gemm_share"] = flops / gemm.flops;
+  return out;
 }
 
-Value to_value(const Setting& setting, const Rate& rate) {
-  return {{"num_workers", setting.num_workers},
-          {"prefetch_factor", setting.prefetch_factor},
-          {"tokens_per_sec", static_cast<double>(rate.tokens) / rate.seconds},
-          {"batches_per_sec", static_cast<double>(rate.batches) / rate.seconds},
-          {"seconds", rate.seconds}};
+__attribute__((format(printf, 1, 2))) void print(const char* format, ...) {
+  char line[256];
+  va_list values;
+  va_start(values, format);
+  std::vsnprintf(line, sizeof line, format, values);
+  va_end(values);
+  std::cout << line << "\n";
 }
 
-void print_row(const Value& row) {
-  char line[128];
-  std::snprintf(line, sizeof line, "%7lld  %8lld  %14.0f  %11.0f\n",
-                static_cast<long long>(row["num_workers"].get<int64_t>()),
-                static_cast<long long>(row["prefetch_factor"].get<int64_t>()), row["tokens_per_sec"].get<double>(),
-                row["batches_per_sec"].get<double>());
-  std::cout << line << std::flush;
+void print_spread(const char* name, const Value& spread, double scale, const char* unit) {
+  print("%-16s %12.3f %-8s (%.3f .. %.3f)", name, spread["median"].get<double>() * scale, unit,
+        spread["min"].get<double>() * scale, spread["max"].get<double>() * scale);
+}
+
+void print_table(const Value& out) {
+  constexpr double kMebibyte = 1.0 / (1024 * 1024);
+  print("%s: %lld parameters, %s, %s, %s path, %lld threads, %s", out["config"].get<std::string>().c_str(),
+        out["parameters"].get<long long>(), out["optimizer"].get<std::string>().c_str(),
+        out["precision"].get<std::string>().c_str(), out["path"].get<std::string>().c_str(),
+        out["threads"].get<long long>(), out["device"].get<std::string>().c_str());
+  print("%lld runs of %lld + %lld steps of %.0f tokens; the median of the runs, the least and the most",
+        out["runs"].get<long long>(), out["warmup"].get<long long>(), out["steps"].get<long long>(),
+        out["tokens_per_step"].get<double>());
+  print_spread("tokens/s", out["tokens_per_sec"], 1, "");
+  print_spread("step", out["step_s"], 1e3, "ms");
+  const double step = out["step_s"]["median"].get<double>();
+  for (const auto& [name, value] : out["phases_s"].items()) {
+    const auto seconds = value.get<double>();
+    if (seconds > 0) print("  %-14s %12.3f ms       %5.1f %%", name.c_str(), seconds * 1e3, 100 * seconds / step);
+  }
+  print_spread("first step", out["first_step_s"], 1, "s");
+  print_spread("peak memory", out["peak_bytes"], kMebibyte, "MiB");
+  const Value& gemm = out["gemm"];
+  print("%-16s %12.1f GFLOP/s  (fp32, %s, %lld x %lld x %lld)", "matrix product",
+        gemm["flops_per_sec"].get<double>() * 1e-9, gemm["routine"].get<std::string>().c_str(),
+        gemm["rows"].get<long long>(), gemm["inner"].get<long long>(), gemm["cols"].get<long long>());
+  print("%-16s %12.1f GFLOP/s  %.1f %% of it, counting 6 x parameters x tokens", "training",
+        out["model_flops_per_sec"].get<double>() * 1e-9, 100 * out["gemm_share"].get<double>());
 }
 
 }  // namespace
 
 int bench_command(const BenchArguments& arguments) {
+  if (arguments.data) return bench_data_command(arguments);
   Registry& registry = process_registry(arguments.plugin_paths);
-  Run run;
-  run.config = load_and_warn(arguments, Depth::kRun, registry);
-  run.settings = make_settings(run.config);
-  Composition composition(run, registry, ComposeMode::kCheck);
-  composition.prepare_context();
-  composition.build_data();
+  load_and_warn(arguments, Depth::kRun, registry);  // a mistake in the file is told here, once
 
-  const DataSettings& data = run.settings.data;
-  const bool text = arguments.format == "text";
-  if (text) {
-    std::cout << "dataset " << data.plugin << ", batches of " << data.micro_batch_size << " x " << data.block_size
-              << " tokens, " << arguments.seconds << " s each; the first line is the file's own setting\n"
-              << "workers  prefetch        tokens/s    batches/s\n";
+  TemporaryFolder work("bench", "stc-bench");
+  std::vector<Trial> trials;
+  try {
+    trials = run_trials(arguments, work.path());
+  } catch (const TrainError&) {
+    work.keep();
+    throw;
   }
-  Value rows = Value::array();
-  for (const Setting& setting : settings_to_try(data)) {
-    rows.push_back(to_value(setting, measure(run, setting, arguments.seconds)));
-    if (text) print_row(rows.back());
-  }
-  if (!text) {
-    std::cout << Value{{"dataset", data.plugin},
-                       {"micro_batch_size", data.micro_batch_size},
-                       {"block_size", data.block_size},
-                       {"data", rows}}
-                     .dump(2)
-              << "\n";
+  const GemmRate gemm = measure_gemm(trials.front().start.value("threads", int64_t{1}));
+  const Value out = summary(arguments, trials, gemm);
+  if (arguments.format == "json") {
+    std::cout << out.dump(2) << "\n";
+  } else {
+    print_table(out);
   }
   return kExitDone;
 }

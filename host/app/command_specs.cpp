@@ -121,10 +121,13 @@ CommandSpec replay_spec() {
 }
 
 CommandSpec bench_spec() {
-  CommandSpec spec{"bench", "--data FILE [options]", "measure how fast a run file's batches are made"};
+  CommandSpec spec{"bench", "FILE [options]", "measure how fast a run file trains, or its data are made"};
   spec.takes_file = true;
   spec.options.add_options()("data", po::bool_switch(), "the loader alone, by workers and prefetch")(
-      "seconds", word("S"), "length of each measurement, > 0 (default 2)");
+      "seconds", word("S"), "length of each measurement of the loader, > 0 (default 2)")(
+      "steps", word("N"), "measured steps of each run, >= 1 (default 20)")(
+      "warmup", word("N"), "steps before them, >= 1 (default 5)")("repeats", word("N"),
+                                                                  "runs to take medians of, >= 1 (default 3)");
   add_format(spec.options, "text|json");
   add_config_source(spec.options);
   return spec;

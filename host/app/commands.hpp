@@ -81,11 +81,17 @@ struct ReplayArguments {
 int replay_command(const ReplayArguments& arguments);
 
 struct BenchArguments : ConfigArguments {
-  double seconds = 2;           // of each measurement
+  bool data = false;            // the loader alone
+  double seconds = 2;           // of each measurement of the loader
+  int64_t steps = 20;           // measured in each run
+  int64_t warmup = 5;           // steps before them
+  int64_t repeats = 3;          // runs
   std::string format = "text";  // text or json
 };
-/// The loader alone.
+/// Whole steps.
 int bench_command(const BenchArguments& arguments);
+/// The loader alone.
+int bench_data_command(const BenchArguments& arguments);
 
 struct VerifyResumeArguments : ConfigArguments {
   int64_t steps = 12;

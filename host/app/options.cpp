@@ -173,9 +173,6 @@ CommandArguments generate_arguments(Given& given) {
 }
 
 CommandArguments bench_arguments(Given& given) {
-  if (!given.flag("data")) {
-    usage_error(given.spec, "--data is missing", "this version measures the loader alone: stc-host bench --data FILE");
-  }
   BenchArguments arguments;
   fill_config(given, arguments);
   arguments.format = format_of(given, {"text", "json"});
@@ -183,6 +180,20 @@ CommandArguments bench_arguments(Given& given) {
     arguments.seconds =
         number_of<double>(given, "seconds", "a number above 0", [](double s) { return s > 0 && s <= 3600; });
   }
+  arguments.data = given.flag("data");
+  for (const char* option : {"steps", "warmup", "repeats"}) {
+    if (arguments.data && given.has(option)) {
+      usage_error(given.spec, std::string("--") + option + ": is of whole steps, --data measures the loader alone");
+    }
+  }
+  if (!arguments.data && given.has("seconds")) usage_error(given.spec, "--seconds: is of --data");
+  const auto count = [&](const char* option, int64_t& to) {
+    if (!given.has(option)) return;
+    to = number_of<int64_t>(given, option, "an integer >= 1", [](int64_t n) { return n >= 1 && n <= 1000000; });
+  };
+  count("steps", arguments.steps);
+  count("warmup", arguments.warmup);
+  count("repeats", arguments.repeats);
   return arguments;
 }
 

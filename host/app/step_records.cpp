@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "host/app/verify_resume.hpp"
+#include "host/app/step_records.hpp"
 #include "host/errors/error.hpp"
 
 namespace stc::host {

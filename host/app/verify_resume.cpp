@@ -1,28 +1,18 @@
 // `stc-host verify-resume FILE`: a short run of the user's own config, and the same one killed and resumed, compared
 // bit by bit.
 
-#include "host/app/verify_resume.hpp"
-
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "host/app/step_records.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <random>
 #include <thread>
 
+#include "host/app/child_run.hpp"
 #include "host/app/commands.hpp"
 #include "host/app/config_arguments.hpp"
-#include "host/app/spawn_self.hpp"
 #include "host/app/temporary_folder.hpp"
 #include "host/checkpoint/compare.hpp"
 #include "host/config/settings.hpp"
@@ -32,91 +22,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const std::string& what, int number) {
-  throw Error("verify-resume: " + what + ": " + std::generic_category().message(number));
-}
-
 std::string log_of(const std::string& folder) { return folder + "/log.jsonl"; }
 
 int64_t save_every(const VerifyResumeArguments& arguments) { return std::max<int64_t>(1, arguments.steps / 8); }
 
 /// The command line of one run into `folder`. Sinks, targets by time and early ends are the user's run's own business.
-std::vector<std::string> run_words(const VerifyResumeArguments& arguments, const std::string& folder) {
-  const std::vector<std::pair<std::string, std::string>> fixed = {
-      {"checkpoint.enabled", "true"},
-      {"checkpoint.resume", "auto"},
-      {"checkpoint.every_steps", std::to_string(save_every(arguments))},
-      {"checkpoint.keep_last", "2"},
-      {"checkpoint.directory", "checkpoints"},
-      {"logging.json_file", log_of(folder)},
-      {"logging.every_steps", "1"},
-      {"logging.sinks", "[]"},
-      {"run.max_time", "null"},
-      {"early_stop", "null"}};
-  std::vector<std::string> words = {"run", arguments.file};
-  words.insert(words.end(), {"--max-steps", std::to_string(arguments.steps), "--output-dir", folder});
-  if (arguments.device) words.insert(words.end(), {"--device", *arguments.device});
-  for (const std::string& path : arguments.plugin_paths) words.insert(words.end(), {"--plugin-path", path});
-  for (const auto& [key, value] : fixed) words.insert(words.end(), {"--set", key + "=" + value});
-  for (const std::string& set : arguments.sets) {
-    const std::string key = set.substr(0, set.find('='));
-    const bool ours = std::any_of(fixed.begin(), fixed.end(), [&](const auto& item) { return item.first == key; });
-    if (!ours) words.insert(words.end(), {"--set", set});
-  }
-  return words;
+std::vector<std::string> words_of(const VerifyResumeArguments& arguments, const std::string& folder) {
+  return run_words(arguments, folder, arguments.steps,
+                   {{"checkpoint.enabled", "true"},
+                    {"checkpoint.resume", "auto"},
+                    {"checkpoint.every_steps", std::to_string(save_every(arguments))},
+                    {"checkpoint.keep_last", "2"},
+                    {"checkpoint.directory", "checkpoints"},
+                    {"logging.json_file", log_of(folder)},
+                    {"logging.every_steps", "1"},
+                    {"logging.sinks", "[]"},
+                    {"run.max_time", "null"},
+                    {"early_stop", "null"}});
 }
-
-/// A run under way; killed when it is dropped.
-class Child {
- public:
-  Child(std::vector<std::string> words, const std::string& output) : output_(output) {
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    const int error = spawn_self(std::move(words), actions, pid_);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) fail("cannot start a process", error);
-  }
-  ~Child() {
-    if (!status_) kill_and_wait();
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  /// Whether it still runs.
-  bool running() {
-    if (status_) return false;
-    int status = 0;
-    const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
-    if (ended == pid_) status_ = status;
-    return !status_;
-  }
-  void kill_and_wait() {
-    ::kill(pid_, SIGKILL);
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    status_ = status;
-  }
-  /// \pre it has ended. \throws TrainError with its last words unless it ended well.
-  void expect_success() const {
-    if (WIFEXITED(*status_) && WEXITSTATUS(*status_) == kExitDone) return;
-    std::ifstream in(output_);
-    std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    const size_t error = text.rfind("error: ");
-    throw TrainError("verify-resume: a run ended with " +
-                         (WIFEXITED(*status_) ? "exit code " + std::to_string(WEXITSTATUS(*status_))
-                                              : "signal " + std::to_string(WTERMSIG(*status_))) +
-                         (error == std::string::npos ? "" : ": " + text.substr(error + 7)),
-                     "all of its output is in " + output_);
-  }
-
- private:
-  std::string output_;
-  pid_t pid_ = -1;
-  std::optional<int> status_;
-};
 
 bool has_checkpoint(const std::string& folder) {
   std::error_code ignored;
@@ -126,7 +49,7 @@ bool has_checkpoint(const std::string& folder) {
 void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
 void run_whole(const VerifyResumeArguments& arguments, const std::string& folder) {
-  Child child(run_words(arguments, folder), folder + ".txt");
+  ChildRun child("verify-resume", words_of(arguments, folder), folder + ".txt");
   while (child.running()) wait_a_moment();
   child.expect_success();
 }
@@ -143,7 +66,7 @@ int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string
     const int64_t earliest = std::max(from, save_every(arguments)) + 1;
     if (earliest >= arguments.steps) break;
     const int64_t goal = std::uniform_int_distribution<int64_t>(earliest, arguments.steps - 1)(engine);
-    Child child(run_words(arguments, folder), folder + ".txt");
+    ChildRun child("verify-resume", words_of(arguments, folder), folder + ".txt");
     const auto started = std::chrono::steady_clock::now();
     while (child.running() && (log.last_step() < goal || !has_checkpoint(folder))) wait_a_moment();
     const double per_step = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() /

@@ -43,8 +43,8 @@ bool available(Engine engine);
 /// The engine that multiply() takes for these sizes on this processor.
 Engine engine_for(int64_t rows, int64_t cols, int64_t inner);
 
-/// For the record: "sgemm_", "avx512", "avx2", "baseline", of engine_for() with a large product.
-const char* engine_name();
+/// "sgemm_" for the library, "avx512", "avx2" or "baseline" for our own.
+const char* engine_name(Engine engine);
 
 /// Of Engine::own the result does not depend on lanes or parallel, in bits; of Engine::library LibTorch's number of
 /// threads may count. Working memory belongs to the threads and stays: at most 2.3 MB for the caller, 0.2 MB for

@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "host/app/verify_resume.hpp"
+#include "host/app/step_records.hpp"
 #include "host/errors/error.hpp"
 
 using namespace stc::host;

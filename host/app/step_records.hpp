@@ -1,5 +1,5 @@
 /// \file
-/// The parts of `stc-host verify-resume` that need no run of their own.
+/// Reading the step records of event logs, whole or growing, and telling what two of them differ in.
 #pragma once
 
 #include <cstdint>
