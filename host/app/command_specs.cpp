@@ -133,6 +133,21 @@ CommandSpec bench_spec() {
   return spec;
 }
 
+CommandSpec tune_spec() {
+  CommandSpec spec{"tune", "FILE [options]", "try what makes a run file train faster here, and write it down"};
+  spec.takes_file = true;
+  spec.options.add_options()("steps", word("N"),
+                             "most measured steps of a trial, which lasts about 5 s, >= 2 (default 1000)")(
+      "warmup", word("N"), "steps before them, >= 1 (default 3)")("pairs", word("N"),
+                                                                  "pairs of trials for each change, >= 2 (default 3)")(
+      "distance", word("D"), "largest relative difference of a loss to the fp32 baseline's, > 0 (default 0.01)")(
+      "time", word("S"), "most seconds in all, > 0 (default 900)")("memory", word("GIB"),
+                                                                   "most peak memory in GiB, > 0 (default: no limit)")(
+      "output", word("PATH"), "the file to write (default: FILE with .tuned.yaml for its ending)");
+  add_config_source(spec.options);
+  return spec;
+}
+
 CommandSpec verify_resume_spec() {
   CommandSpec spec{"verify-resume", "FILE [options]",
                    "prove that a killed and resumed run gives the bits of an unbroken one"};
@@ -158,6 +173,7 @@ std::vector<CommandSpec> command_specs() {
   specs.push_back(generate_spec());
   specs.push_back(replay_spec());
   specs.push_back(bench_spec());
+  specs.push_back(tune_spec());
   specs.push_back(verify_resume_spec());
   for (CommandSpec& spec : specs) add_help(spec.options);
   return specs;

@@ -93,6 +93,17 @@ int bench_command(const BenchArguments& arguments);
 /// The loader alone.
 int bench_data_command(const BenchArguments& arguments);
 
+struct TuneArguments : ConfigArguments {
+  int64_t steps = 1000;          // measured in each trial, at most
+  int64_t warmup = 3;            // steps before them
+  int64_t pairs = 3;             // of trials for each change
+  double distance = 0.01;        // largest relative difference of a loss to the fp32 baseline's
+  double time = 900;             // seconds in all
+  std::optional<double> memory;  // most peak memory in GiB
+  std::string output;            // empty: FILE with .tuned.yaml for its ending
+};
+int tune_command(const TuneArguments& arguments);
+
 struct VerifyResumeArguments : ConfigArguments {
   int64_t steps = 12;
   int64_t kills = 3;

@@ -26,6 +26,7 @@ int run_command_line(const CommandLine& line) {
   if (line.command == "generate") return generate_command(std::get<GenerateArguments>(arguments));
   if (line.command == "replay") return replay_command(std::get<ReplayArguments>(arguments));
   if (line.command == "bench") return bench_command(std::get<BenchArguments>(arguments));
+  if (line.command == "tune") return tune_command(std::get<TuneArguments>(arguments));
   if (line.command == "verify-resume") return verify_resume_command(std::get<VerifyResumeArguments>(arguments));
   if (line.command == "plugins describe") return plugins_describe_command(std::get<PluginsArguments>(arguments));
   if (line.command == "plugins check") return plugins_check_command(std::get<PluginsCheckArguments>(arguments));

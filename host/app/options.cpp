@@ -197,6 +197,28 @@ CommandArguments bench_arguments(Given& given) {
   return arguments;
 }
 
+CommandArguments tune_arguments(Given& given) {
+  TuneArguments arguments;
+  fill_config(given, arguments);
+  const auto count = [&](const char* option, const char* allowed, bool (*fits)(int64_t), int64_t& to) {
+    if (given.has(option)) to = number_of<int64_t>(given, option, allowed, fits);
+  };
+  count(
+      "steps", "an integer >= 2", [](int64_t n) { return n >= 2 && n <= 1000000; }, arguments.steps);
+  count(
+      "warmup", "an integer >= 1", [](int64_t n) { return n >= 1 && n <= 1000000; }, arguments.warmup);
+  count(
+      "pairs", "an integer >= 2", [](int64_t n) { return n >= 2 && n <= 1000; }, arguments.pairs);
+  const auto above_zero = [&](const char* option) {
+    return number_of<double>(given, option, "a number above 0", [](double n) { return n > 0 && n <= 1e9; });
+  };
+  if (given.has("distance")) arguments.distance = above_zero("distance");
+  if (given.has("time")) arguments.time = above_zero("time");
+  if (given.has("memory")) arguments.memory = above_zero("memory");
+  if (given.has("output")) arguments.output = given.text("output");
+  return arguments;
+}
+
 CommandArguments verify_resume_arguments(Given& given) {
   VerifyResumeArguments arguments;
   fill_config(given, arguments);
@@ -273,6 +295,7 @@ CommandArguments to_arguments(Given& given) {
     return arguments;
   }
   if (name == "bench") return bench_arguments(given);
+  if (name == "tune") return tune_arguments(given);
   if (name == "verify-resume") return verify_resume_arguments(given);
   if (name == "plugins describe") return describe_arguments(given);
   return check_arguments(given);

@@ -27,9 +27,10 @@ struct PrintText {
   std::string text;
 };
 
-using CommandArguments = std::variant<PrintText, RunArguments, ValidateArguments, ExplainArguments,
-                                      PluginsListArguments, PluginsArguments, PluginsCheckArguments, InspectArguments,
-                                      GenerateArguments, ReplayArguments, VerifyResumeArguments, BenchArguments>;
+using CommandArguments =
+    std::variant<PrintText, RunArguments, ValidateArguments, ExplainArguments, PluginsListArguments, PluginsArguments,
+                 PluginsCheckArguments, InspectArguments, GenerateArguments, ReplayArguments, VerifyResumeArguments,
+                 BenchArguments, TuneArguments>;
 
 struct CommandLine {
   std::string command;  // "run", "validate", "explain", "plugins list", ..., "help", "version"

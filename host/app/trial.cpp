@@ -4,6 +4,7 @@
 #include <fstream>
 #include <thread>
 
+#include "host/app/median.hpp"
 #include "host/app/step_records.hpp"
 #include "host/errors/error.hpp"
 
@@ -35,7 +36,7 @@ double run_to_the_end(const TrialRequest& request, Clock::time_point deadline, T
   double first = 0;
   while (child.running()) {
     if (first == 0 && log.last_step() > 0) first = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (Clock::now() > deadline) throw TrainError(request.subject + ": a trial did not end in time");
+    if ((request.stop != nullptr && *request.stop != 0) || Clock::now() > deadline) throw TrialStopped{};
     std::this_thread::sleep_for(std::chrono::milliseconds(first == 0 ? 1 : 5));
   }
   child.expect_success();
@@ -72,12 +73,6 @@ void read_log(const TrialRequest& request, Trial& trial) {
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 double Trial::seconds() const { return median(step_s); }
 

@@ -2,6 +2,7 @@
 /// A short run of a config in a child process, measured: for `bench` and `tune`.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -19,8 +20,12 @@ struct TrialRequest {
   KeyValues changes;   // keys that win over the file and the user's --set
   int64_t steps = 10;  // measured, after `warmup` others
   int64_t warmup = 3;
-  std::string folder;  // for its log; a new one
+  std::string folder;                      // for its log; a new one
+  const std::atomic<int>* stop = nullptr;  // not null: a number other than 0 there ends the trial
 };
+
+/// The trial was told to stop, or its time was up; its run was killed.
+struct TrialStopped {};
 
 struct Trial {
   double first_step_s = 0;               // from the start of the process to the end of the first step
@@ -36,10 +41,7 @@ struct Trial {
 };
 
 /// Checkpoints, evaluations, samples, sinks and early ends are off, every step is logged. Learning rate and schedule
-/// are the file's own. \param deadline  the run is killed there. \throws TrainError when the run fails or is too late.
+/// are the file's own. \param deadline  the run is killed there. \throws TrainError when the run fails; TrialStopped.
 Trial run_trial(const TrialRequest& request, std::chrono::steady_clock::time_point deadline);
-
-/// The middle value; of an even number the mean of both. \pre not empty.
-double median(std::vector<double> values);
 
 }  // namespace stc::host

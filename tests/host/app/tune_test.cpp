@@ -1,0 +1,111 @@
+/// \file
+/// What `stc-host tune` tries, takes and writes, without runs.
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include "host/app/median.hpp"
+#include "host/app/tune.hpp"
+#include "host/errors/error.hpp"
+
+namespace stc::host {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts texts(Lever lever, const TuneState& state, std::string* why_not = nullptr) {
+  std::string reason;
+  Texts out;
+  for (const TuneCandidate& candidate : candidates_of(lever, state, reason)) out.push_back(candidate.text);
+  BOOST_TEST(out.empty() == !reason.empty());
+  if (why_not != nullptr) *why_not = reason;
+  return out;
+}
+
+BOOST_AUTO_TEST_CASE(micro_batches_divide_the_target) {
+  TuneState state;
+  state.micro_batch = 4;
+  state.target_batch = 24;
+  BOOST_TEST(texts(Lever::kMicroBatch, state) == (Texts{"data.micro_batch_size: 8", "data.micro_batch_size: 24",
+                                                        "data.micro_batch_size: 2", "data.micro_batch_size: 1"}),
+             boost::test_tools::per_element());
+  state.micro_batch = state.target_batch = 1;
+  BOOST_TEST(texts(Lever::kMicroBatch, state).empty());
+  state.micro_batch = 4;
+  state.target_batch = 8;
+  BOOST_TEST(texts(Lever::kMicroBatch, state).size() == 3u);  // 8, 2, 1
+}
+
+BOOST_AUTO_TEST_CASE(other_levers_depend_on_what_was_seen) {
+  TuneState state;
+  state.device = "cpu";
+  state.precision = "fp32";
+  state.cores = 8;
+  state.threads = 8;
+  BOOST_TEST(texts(Lever::kThreads, state) == (Texts{"run.threads: 4", "run.threads: 1"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(texts(Lever::kPrecision, state) == (Texts{"precision.mode: bf16"}), boost::test_tools::per_element());
+  BOOST_TEST(texts(Lever::kLoader, state).empty());
+  BOOST_TEST(texts(Lever::kCheckpointing, state).empty());
+  state.data_share = 0.2;
+  state.workers = 2;
+  state.over_memory = true;
+  BOOST_TEST(texts(Lever::kLoader, state) == (Texts{"data.num_workers: 1", "data.num_workers: 4"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(texts(Lever::kCheckpointing, state).size() == 1u);
+  state.precision = "bf16";
+  state.device = "cuda:0";
+  std::string why_not;
+  BOOST_TEST(texts(Lever::kThreads, state, &why_not).empty());
+  BOOST_TEST(why_not == "threads: the device does the work");
+  BOOST_TEST(texts(Lever::kPrecision, state).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_change_is_taken_when_every_pair_gains_and_the_loss_is_near) {
+  std::string verdict;
+  const auto taken = [&](std::vector<double> gains, double distance, bool fits = true, bool saves = false) {
+    TuneResult result;
+    result.gains = std::move(gains);
+    result.distance = distance;
+    result.fits = fits;
+    return is_taken(result, 0.01, saves, verdict);
+  };
+  BOOST_TEST(taken({1.1, 1.05, 1.2}, 0.001));
+  BOOST_TEST(!taken({1.1, 0.99, 1.2}, 0.001));
+  BOOST_TEST(verdict == "no gain outside the noise");
+  BOOST_TEST(!taken({1.01, 1.012, 1.3}, 0.001));
+  BOOST_TEST(!taken({2.0, 2.0, 2.0}, 0.02));
+  BOOST_TEST(verdict == "the loss is too far from fp32");
+  BOOST_TEST(!taken({2.0, 2.0, 2.0}, std::numeric_limits<double>::infinity()));
+  BOOST_TEST(!taken({2.0, 2.0, 2.0}, std::nan("")));
+  BOOST_TEST(!taken({2.0, 2.0, 2.0}, 0.0, /*fits=*/false));
+  BOOST_TEST(taken({0.8, 0.8}, 0.0, true, /*saves=*/true));
+  TuneResult failed;
+  failed.failure = "out of memory";
+  BOOST_TEST(!is_taken(failed, 0.01, false, verdict));
+  BOOST_TEST(verdict == "fails: out of memory");
+}
+
+BOOST_AUTO_TEST_CASE(the_distance_of_losses_is_relative_and_sees_nan) {
+  BOOST_TEST(loss_distance({2.0, 4.04, 9.0}, {2.0, 4.0}) == 0.01, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(std::isinf(loss_distance({2.0, std::nan("")}, {2.0, 4.0})));
+  BOOST_TEST(loss_distance({}, {1.0}) == 0.0);
+  BOOST_TEST(median({3.0, 1.0, 2.0}) == 2.0);
+  BOOST_TEST(median({4.0, 1.0, 2.0, 3.0}) == 2.5);
+}
+
+BOOST_AUTO_TEST_CASE(the_written_file_keeps_the_users_keys) {
+  const std::string text =
+      "run: {seed: 7}\ndata:\n  text_path: a.txt\n  micro_batch_size: 2\noptimizer: {betas: [0.9, 0.95]}\n";
+  const std::string tuned =
+      tuned_yaml(text, {{"data.micro_batch_size", "8"}, {"precision.mode", "bf16"}}, {"first", "second"});
+  BOOST_TEST(tuned ==
+             "# first\n# second\n\nrun:\n  seed: 7\ndata:\n  text_path: a.txt\n  micro_batch_size: 8  # tuned\n"
+             "optimizer:\n  betas: [0.9, 0.95]\nprecision:\n  mode: bf16  # tuned\n");
+  BOOST_TEST(tuned_yaml("", {{"run.threads", "1"}}, {}) == "run:\n  threads: 1  # tuned\n");
+  BOOST_CHECK_THROW(tuned_yaml("[1]", {}, {}), ConfigError);
+}
+
+}  // namespace
+}  // namespace stc::host
