@@ -83,7 +83,7 @@ void multiply_rows(const Kernels& kernels, const Product& p, const float* packed
   const int64_t block_rows = round_up((p.rows + chunks - 1) / chunks, kernels.tile_rows);
   std::atomic<int64_t> next{0};
   parallel(lanes, 1, [&](int64_t, int64_t) {
-    float* packed_a = memory_for_rows(round_up(block_rows, kernels.tile_rows) * inner + kSlack);
+    float* packed_a = memory_for_rows(round_up(block_rows, kernels.tile_rows) * kernels.slots(inner) + kSlack);
     for (int64_t row = next.fetch_add(block_rows); row < p.rows; row = next.fetch_add(block_rows)) {
       const int64_t rows = std::min(block_rows, p.rows - row);
       kernels.pack_rows(p.a.data + row * p.a.row + first_inner * p.a.col, p.a.row, p.a.col, rows, inner, packed_a);
@@ -96,19 +96,19 @@ void multiply_rows(const Kernels& kernels, const Product& p, const float* packed
 }  // namespace
 
 void multiply_with(const Kernels& kernels, const Product& p, int64_t lanes, const Parallel& parallel) {
-  const int64_t most_inner = std::min(kInner, p.inner);
+  const int64_t block_inner = kInner * kernels.pack;
   const int64_t most_cols = round_up(std::min(kBlockCols, p.cols), kernels.tile_cols);
-  float* packed_b = memory_for_cols(most_cols * most_inner + kSlack);
+  float* packed_b = memory_for_cols(most_cols * kernels.slots(std::min(block_inner, p.inner)) + kSlack);
   for (int64_t col = 0; col < p.cols; col += kBlockCols) {
     const int64_t cols = std::min(kBlockCols, p.cols - col);
-    for (int64_t k = 0; k < p.inner; k += kInner) {
-      const int64_t inner = std::min(kInner, p.inner - k);
+    for (int64_t k = 0; k < p.inner; k += block_inner) {
+      const int64_t inner = std::min(block_inner, p.inner - k);
       const float* from = p.b.data + col * p.b.col + k * p.b.row;
       const int64_t panels = (cols + kernels.tile_cols - 1) / kernels.tile_cols;
       parallel(panels, std::max<int64_t>(1, panels / lanes), [&](int64_t begin, int64_t end) {
         const int64_t first = begin * kernels.tile_cols;
         kernels.pack_cols(from + first * p.b.col, p.b.col, p.b.row, std::min(cols, end * kernels.tile_cols) - first,
-                          inner, packed_b + first * inner);
+                          inner, packed_b + first * kernels.slots(inner));
       });
       multiply_rows(kernels, p, packed_b, col, cols, k, inner, lanes, parallel);
     }
@@ -117,7 +117,8 @@ void multiply_with(const Kernels& kernels, const Product& p, int64_t lanes, cons
 
 bool available(Engine engine) { return engine == Engine::own || &sgemm_ != nullptr; }
 
-Engine engine_for(int64_t rows, int64_t cols, int64_t inner) {
+Engine engine_for(int64_t rows, int64_t cols, int64_t inner, bool bf16) {
+  if (bf16 && bf16_kernels() != nullptr) return Engine::own;
   if (!available(Engine::library)) return Engine::own;
   if (!has_avx512()) return Engine::library;
   if (!library_uses_avx512()) return Engine::own;
@@ -129,7 +130,8 @@ const char* engine_name(Engine engine) { return engine == Engine::library ? "sge
 
 void multiply(Engine engine, const Product& product, int64_t lanes, const Parallel& parallel) {
   if (engine == Engine::library) return multiply_by_library(product);
-  multiply_with(kernels(), product, lanes, parallel);
+  const Kernels* const units = product.bf16 ? bf16_kernels() : nullptr;
+  multiply_with(units != nullptr ? *units : kernels(), product, lanes, parallel);
 }
 
 }  // namespace stc::gemm

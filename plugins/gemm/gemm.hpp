@@ -30,6 +30,9 @@ struct Product {
   int64_t inner = 0;
   float alpha = 1.0F;
   float beta = 0.0F;  // 0: C is not read
+  /// A and B hold values of bf16: where the processor has units for it they multiply, with sums in fp32 as everywhere.
+  /// Other values are rounded to the nearest there. Subnormal numbers count as zero there.
+  bool bf16 = false;
 };
 
 enum class Engine {
@@ -41,20 +44,20 @@ enum class Engine {
 bool available(Engine engine);
 
 /// The engine that multiply() takes for these sizes on this processor.
-Engine engine_for(int64_t rows, int64_t cols, int64_t inner);
+Engine engine_for(int64_t rows, int64_t cols, int64_t inner, bool bf16 = false);
 
 /// "sgemm_" for the library, "avx512", "avx2" or "baseline" for our own.
 const char* engine_name(Engine engine);
 
-/// Of Engine::own the result does not depend on lanes or parallel, in bits; of Engine::library LibTorch's number of
-/// threads may count. Working memory belongs to the threads and stays: at most 2.3 MB for the caller, 0.2 MB for
-/// each lane. Any thread.
-/// \param lanes  threads of `parallel` to use, at least 1; with Engine::library LibTorch decides
+/// Engine::library multiplies in fp32 whatever `bf16` says. Of Engine::own the result does not depend on lanes or
+/// parallel, in bits; of Engine::library LibTorch's number of threads may count. Working memory belongs to the threads
+/// and stays: at most 2.3 MB for the caller, 0.2 MB for each lane. Any thread. \param lanes  threads of `parallel` to
+/// use, at least 1; with Engine::library LibTorch decides
 void multiply(Engine engine, const Product& product, int64_t lanes, const Parallel& parallel);
 
 /// With engine_for() the product.
 inline void multiply(const Product& product, int64_t lanes, const Parallel& parallel) {
-  multiply(engine_for(product.rows, product.cols, product.inner), product, lanes, parallel);
+  multiply(engine_for(product.rows, product.cols, product.inner, product.bf16), product, lanes, parallel);
 }
 
 /// On the calling thread.

@@ -15,6 +15,9 @@ extern const Kernels kKernels;
 namespace avx512 {
 extern const Kernels kKernels;
 }
+namespace avx512_bf16 {
+extern const Kernels kKernels;
+}
 #endif
 
 const Kernels* kernels(const char* name) {
@@ -24,8 +27,14 @@ const Kernels* kernels(const char* name) {
     return &avx2::kKernels;
   }
   if (std::strcmp(name, "avx512") == 0 && __builtin_cpu_supports("avx512f")) return &avx512::kKernels;
+  if (std::strcmp(name, "avx512_bf16") == 0 && __builtin_cpu_supports("avx512bf16")) return &avx512_bf16::kKernels;
 #endif
   return nullptr;
+}
+
+const Kernels* bf16_kernels() {
+  static const Kernels* const found = kernels("avx512_bf16");
+  return found;
 }
 
 const Kernels& kernels() {

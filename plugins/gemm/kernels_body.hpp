@@ -1,6 +1,10 @@
 // The kernels of Engine::own. Included once per instruction set by kernels_<isa>.cpp, which defines STC_GEMM_ISA. Only
 // built-in types and templates of this file are used, so that no shared inline function is emitted with a
 // special instruction set.
+#if defined(__AVX512BF16__)
+#include <immintrin.h>
+#endif
+
 #include <utility>
 
 #include "kernels.hpp"
@@ -23,6 +27,12 @@ typedef float LooseVec __attribute__((vector_size(kBytes), aligned(4), may_alias
 constexpr int kWidth = kBytes / 4;
 constexpr int kVecs = 2;
 constexpr int kCols = kVecs * kWidth;
+
+#if defined(__AVX512BF16__)
+constexpr int kPack = 2;
+#else
+constexpr int kPack = 1;
+#endif
 
 #define STC_INLINE inline __attribute__((always_inline))
 
@@ -48,6 +58,30 @@ STC_INLINE void transpose(Vec (&rows)[kWidth]) {
   if constexpr (kStep > 1) transpose<kStep / 2>(rows);
 }
 
+/// Values of the inner dimension k and, with kPack 2, k + 1 in one float.
+#if defined(__AVX512BF16__)
+typedef uint32_t Bits __attribute__((vector_size(kBytes)));
+
+STC_INLINE uint32_t to_bf16(float x) {
+  const auto bits = __builtin_bit_cast(uint32_t, x);
+  return bits + 0x7FFFU + ((bits >> 16) & 1U);  // the upper half is the nearest bf16, ties to even
+}
+
+STC_INLINE float packed(float first, float second) {
+  return __builtin_bit_cast(float, (to_bf16(first) >> 16) | (to_bf16(second) & 0xFFFF0000U));
+}
+
+STC_INLINE Vec packed(Vec first, Vec second) {
+  auto a = __builtin_bit_cast(Bits, first), b = __builtin_bit_cast(Bits, second);
+  a = a + 0x7FFFU + ((a >> 16) & 1U);
+  b = b + 0x7FFFU + ((b >> 16) & 1U);
+  return __builtin_bit_cast(Vec, (a >> 16) | (b & 0xFFFF0000U));
+}
+#else
+STC_INLINE float packed(float first, float) { return first; }
+STC_INLINE Vec packed(Vec first, Vec) { return first; }
+#endif
+
 /// Up to kWidth rows, dense in k, become columns of a panel of kPanel rows at `to`. Whole vectors are stored: what lies
 /// beyond the panel's row is overwritten by the next one, or is slack.
 template <int kPanel>
@@ -57,12 +91,33 @@ STC_INLINE void pack_across(const float* from, int64_t outer, int n, int64_t inn
     Vec rows[kWidth];
     for (int i = 0; i < kWidth; ++i) rows[i] = i < n ? load(from + i * outer + k) : Vec{};
     transpose<kWidth / 2>(rows);
-    for (int i = 0; i < kWidth; ++i) store(to + (k + i) * kPanel, rows[i]);
+    for (int i = 0; i < kWidth; i += kPack) {
+      store(to + (k + i) / kPack * kPanel, packed(rows[i], rows[i + kPack - 1]));
+    }
   }
-  for (; k < inner; ++k) {
+  for (; k < inner; k += kPack) {
     Vec row{};
-    for (int i = 0; i < n; ++i) row[i] = from[i * outer + k];
-    store(to + k * kPanel, row);
+    for (int i = 0; i < n; ++i) {
+      row[i] = packed(from[i * outer + k], k + kPack - 1 < inner ? from[i * outer + k + kPack - 1] : 0.0F);
+    }
+    store(to + k / kPack * kPanel, row);
+  }
+}
+
+/// Up to kPanel rows, adjacent for each k, become a panel.
+template <int kPanel>
+STC_INLINE void pack_along(const float* from, int64_t step, int64_t n, int64_t inner, float* to) {
+  for (int64_t k = 0; k < inner; k += kPack, to += kPanel) {
+    const float* first = from + k * step;
+    if (n == kPanel && k + kPack <= inner) {
+      const float* second = first + (kPack - 1) * step;
+      for (int64_t i = 0; i < kPanel; ++i) to[i] = packed(first[i], second[i]);
+    } else {
+      const bool both = k + kPack - 1 < inner;
+      for (int64_t i = 0; i < kPanel; ++i) {
+        to[i] = i < n ? packed(first[i], both ? first[(kPack - 1) * step + i] : 0.0F) : 0.0F;
+      }
+    }
   }
 }
 
@@ -70,7 +125,7 @@ template <int kPanel>
 void pack(const float* from, int64_t outer, int64_t step, int64_t n, int64_t inner, float* to) {
   for (int64_t begin = 0; begin < n; begin += kPanel) {
     const int64_t count = n - begin < kPanel ? n - begin : kPanel;
-    float* panel = to + begin * inner;
+    float* panel = to + begin * ((inner + kPack - 1) / kPack);
     const float* rows = from + begin * outer;
     if (step == 1) {
       for (int i = 0; i < kPanel; i += kWidth) {
@@ -78,31 +133,36 @@ void pack(const float* from, int64_t outer, int64_t step, int64_t n, int64_t inn
         const int part = static_cast<int>(left < 0 ? 0 : (left < kWidth ? left : kWidth));
         pack_across<kPanel>(rows + i * outer, outer, part, inner, panel + i);
       }
-    } else if (count == kPanel) {
-      for (int64_t k = 0; k < inner; ++k) {
-        for (int64_t i = 0; i < kPanel; ++i) panel[k * kPanel + i] = rows[k * step + i];
-      }
     } else {
-      for (int64_t k = 0; k < inner; ++k) {
-        for (int64_t i = 0; i < kPanel; ++i) panel[k * kPanel + i] = i < count ? rows[k * step + i] : 0.0F;
-      }
+      pack_along<kPanel>(rows, step, count, inner, panel);
     }
   }
 }
 
 // ---- Products ----------------------------------------------------------------------------------------------------
 
-/// A tile of kTall rows. c has room for all of it.
+/// sum += left * right; of bf16 pairs both products.
+STC_INLINE Vec multiply_add(Vec sum, float left, Vec right) {
+#if defined(__AVX512BF16__)
+  const __m512i pairs = _mm512_set1_epi32(__builtin_bit_cast(int32_t, left));
+  return __builtin_bit_cast(
+      Vec, _mm512_dpbf16_ps(__builtin_bit_cast(__m512, sum), (__m512bh)pairs, __builtin_bit_cast(__m512bh, right)));
+#else
+  return sum + left * right;
+#endif
+}
+
+/// A tile of kTall rows over `slots` packed floats of the inner dimension. c has room for all of it.
 template <int kTall>
-STC_INLINE void tile(const float* a, const float* b, int64_t inner, float* c, int64_t ldc, float alpha, float beta) {
+STC_INLINE void tile(const float* a, const float* b, int64_t slots, float* c, int64_t ldc, float alpha, float beta) {
   Vec sum[kTall][kVecs] = {};
-  for (int64_t k = 0; k < inner; ++k) {
+  for (int64_t k = 0; k < slots; ++k) {
     Vec right[kVecs];
     for (int j = 0; j < kVecs; ++j) right[j] = load(b + k * kCols + j * kWidth);
 #pragma GCC unroll 12
     for (int i = 0; i < kTall; ++i) {
       const float left = a[k * kRows + i];
-      for (int j = 0; j < kVecs; ++j) sum[i][j] += left * right[j];
+      for (int j = 0; j < kVecs; ++j) sum[i][j] = multiply_add(sum[i][j], left, right[j]);
     }
   }
   for (int i = 0; i < kTall; ++i) {
@@ -116,19 +176,19 @@ STC_INLINE void tile(const float* a, const float* b, int64_t inner, float* c, in
 
 /// rows <= kRows, cols <= kCols.
 template <int kTall>
-void tile_of(int64_t rows, int64_t cols, const float* a, const float* b, int64_t inner, float* c, int64_t ldc,
+void tile_of(int64_t rows, int64_t cols, const float* a, const float* b, int64_t slots, float* c, int64_t ldc,
              float alpha, float beta) {
   if constexpr (kTall > 1) {
-    if (rows < kTall) return tile_of<kTall - 1>(rows, cols, a, b, inner, c, ldc, alpha, beta);
+    if (rows < kTall) return tile_of<kTall - 1>(rows, cols, a, b, slots, c, ldc, alpha, beta);
   }
-  if (cols == kCols) return tile<kTall>(a, b, inner, c, ldc, alpha, beta);
+  if (cols == kCols) return tile<kTall>(a, b, slots, c, ldc, alpha, beta);
   float part[kTall * kCols] = {};
   if (beta != 0.0F) {
     for (int64_t i = 0; i < kTall; ++i) {
       for (int64_t j = 0; j < cols; ++j) part[i * kCols + j] = c[i * ldc + j];
     }
   }
-  tile<kTall>(a, b, inner, part, kCols, alpha, beta);
+  tile<kTall>(a, b, slots, part, kCols, alpha, beta);
   for (int64_t i = 0; i < kTall; ++i) {
     for (int64_t j = 0; j < cols; ++j) c[i * ldc + j] = part[i * kCols + j];
   }
@@ -136,11 +196,12 @@ void tile_of(int64_t rows, int64_t cols, const float* a, const float* b, int64_t
 
 void block(const float* a, const float* b, int64_t inner, float* c, int64_t ldc, int64_t rows, int64_t cols,
            float alpha, float beta) {
+  const int64_t slots = (inner + kPack - 1) / kPack;
   for (int64_t j = 0; j < cols; j += kCols) {
     const int64_t wide = cols - j < kCols ? cols - j : kCols;
     for (int64_t i = 0; i < rows; i += kRows) {
       const int64_t tall = rows - i < kRows ? rows - i : kRows;
-      tile_of<kRows>(tall, wide, a + i * inner, b + j * inner, inner, c + i * ldc + j, ldc, alpha, beta);
+      tile_of<kRows>(tall, wide, a + i * slots, b + j * slots, slots, c + i * ldc + j, ldc, alpha, beta);
     }
   }
 }
@@ -151,6 +212,6 @@ void block(const float* a, const float* b, int64_t inner, float* c, int64_t ldc,
 }  // namespace
 
 extern const Kernels kKernels;
-const Kernels kKernels = {STC_GEMM_NAME(STC_GEMM_ISA), kRows, kCols, pack<kRows>, pack<kCols>, block};
+const Kernels kKernels = {STC_GEMM_NAME(STC_GEMM_ISA), kRows, kCols, kPack, pack<kRows>, pack<kCols>, block};
 
 }  // namespace stc::gemm::STC_GEMM_ISA

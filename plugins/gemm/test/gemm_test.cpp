@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <random>
 #include <thread>
@@ -44,13 +45,13 @@ const std::array kCases{
     Case{1000, 50, 513, true, true, 1.0F, 1.0F, 0},
 };
 
-const std::array<const char*, 3> kSets{"baseline", "avx2", "avx512"};
+const std::array<const char*, 4> kSets{"baseline", "avx2", "avx512", "avx512_bf16"};
 
 struct Matrices {
   std::vector<float> a, b, c;
   Product product;
 
-  explicit Matrices(const Case& x) {
+  explicit Matrices(const Case& x, bool bf16 = false) {
     std::mt19937 engine(static_cast<unsigned>(x.rows * 31 + x.cols * 7 + x.inner));
     std::normal_distribution<float> normal;
     auto fill = [&](int64_t n) {
@@ -58,9 +59,17 @@ struct Matrices {
       for (float& value : out) value = normal(engine);
       return out;
     };
+    auto round = [&](std::vector<float>& values) {  // toward zero: any value of bf16 will do
+      for (float& value : values) value = std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xFFFF0000U);
+    };
     a = fill(x.rows * x.inner);
     b = fill(x.inner * x.cols);
     c = fill(x.rows * (x.cols + x.gap));
+    if (bf16) {
+      round(a);
+      round(b);
+      product.bf16 = true;
+    }
     // Not read without beta: a NaN there must not come through.
     if (x.beta == 0.0F) std::fill(c.begin(), c.end(), std::nanf(""));
     product.a = {a.data(), x.transpose_a ? 1 : x.inner, x.transpose_a ? x.rows : 1};
@@ -126,12 +135,13 @@ BOOST_DATA_TEST_CASE(each_instruction_set_matches_fp64, data::make(kSets) * data
     BOOST_TEST_MESSAGE(name << " is not supported here");
     return;
   }
-  const Matrices before(x);
-  Matrices after(x);
+  const bool bf16 = kernels->pack == 2;
+  const Matrices before(x, bf16);
+  Matrices after(x, bf16);
   stc::gemm::multiply_with(*kernels, after.product, 1, Parallel{});
   check(x, before, after);
   for (const int64_t lanes : {2, 3, 5}) {
-    Matrices again(x);
+    Matrices again(x, bf16);
     stc::gemm::multiply_with(*kernels, again.product, lanes, kThreads);
     int64_t different = 0;
     for (size_t i = 0; i < after.c.size(); ++i) {
@@ -142,12 +152,32 @@ BOOST_DATA_TEST_CASE(each_instruction_set_matches_fp64, data::make(kSets) * data
 }
 
 BOOST_DATA_TEST_CASE(the_engines_match_fp64, data::make(kCases), x) {
-  for (const Engine engine : {Engine::own, Engine::library}) {
-    if (!stc::gemm::available(engine)) continue;
-    const Matrices before(x);
-    Matrices after(x);
-    stc::gemm::multiply(engine, after.product, 2, kThreads);
-    check(x, before, after);
+  for (const bool bf16 : {false, true}) {
+    for (const Engine engine : {Engine::own, Engine::library}) {
+      if (!stc::gemm::available(engine)) continue;
+      const Matrices before(x, bf16);
+      Matrices after(x, bf16);
+      stc::gemm::multiply(engine, after.product, 2, kThreads);
+      check(x, before, after);
+    }
+  }
+}
+
+/// What is no value of bf16 is rounded to the nearest, ties to even.
+BOOST_AUTO_TEST_CASE(bf16_units_round_what_they_are_given) {
+  const Kernels* kernels = stc::gemm::bf16_kernels();
+  if (kernels == nullptr) {
+    BOOST_TEST_MESSAGE("no units for bf16 here");
+    return;
+  }
+  // Above, below and at the middle of two neighbours, where the even one wins.
+  const std::array<float, 4> a{1.0F + 0x1.2p-8F, 1.0F + 0x0.ep-8F, 1.0F + 0x1p-8F, 1.0F + 0x3p-8F};
+  const std::array<float, 4> expected{1.0F + 0x1p-7F, 1.0F, 1.0F, 1.0F + 0x2p-7F};
+  for (size_t i = 0; i < a.size(); ++i) {
+    const float one = 1.0F;
+    float c = 0.0F;
+    stc::gemm::multiply_with(*kernels, {{&a[i], 1, 1}, {&one, 1, 1}, &c, 1, 1, 1, 1}, 1, Parallel{});
+    BOOST_TEST(c == expected[i]);
   }
 }
 

@@ -67,13 +67,13 @@ PassWeights FusedPass::weights(size_t worker, bool bf16) {
   return out;
 }
 
-void FusedPass::run_workers(const PassBatch& batch, bool bf16) {
-  const Kernels& kernels = bf16 ? kernels_.bf16 : kernels_.fp32;
+void FusedPass::run_workers(const PassBatch& batch) {
+  const Kernels& kernels = batch.bf16 ? kernels_.bf16 : kernels_.fp32;
   const Parallel inside = shape_.workers == 1 ? parallel_ : Parallel{};
   std::vector<RowsPass> passes;
   for (int64_t i = 0; i < shape_.workers; ++i) {
     const auto worker = static_cast<size_t>(i);
-    passes.emplace_back(config_, shape_, batch, kernels, inside, buffers_, worker, weights(worker, bf16),
+    passes.emplace_back(config_, shape_, batch, kernels, inside, buffers_, worker, weights(worker, batch.bf16),
                         shape_.rows * i / shape_.workers, shape_.rows * (i + 1) / shape_.workers);
   }
   if (passes.size() == 1) {
@@ -134,7 +134,8 @@ at::Tensor FusedPass::run(const FusedRequest& request, const FusedBatch& batch, 
   pass.sin = rope.sin.const_data_ptr<float>();
   pass.sites = request.sites;
   pass.loss_scale = static_cast<float>(request.weight / static_cast<double>(valid));
-  run_workers(pass, request.bf16);
+  pass.bf16 = request.bf16;
+  run_workers(pass);
 
   Slice& wte = parameters_->wte;
   parameters_->settle(wte);

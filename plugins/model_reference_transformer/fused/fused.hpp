@@ -49,7 +49,7 @@ class FusedPass {
 
  private:
   void prepare(const PassShape& shape);
-  void run_workers(const PassBatch& batch, bool bf16);
+  void run_workers(const PassBatch& batch);
   PassWeights weights(size_t worker, bool bf16);
   void add_worker_gradients();
 

@@ -48,7 +48,9 @@ const float* RowsPass::run() {
   return dx();
 }
 
-Linear RowsPass::layer(int64_t in, int64_t out) const { return {end_ - begin_, in, out, shape_.threads, parallel_}; }
+Linear RowsPass::layer(int64_t in, int64_t out) const {
+  return {end_ - begin_, in, out, shape_.threads, batch_.bf16, parallel_};
+}
 
 void RowsPass::product(const float* x, const PassWeight& weight, float* y, int64_t in, int64_t out) const {
   layer(in, out).forward(x + begin_ * in, weight.value, y + begin_ * out);
@@ -140,7 +142,7 @@ void RowsPass::head() {
   for (int64_t begin = begin_; begin < end_; begin += buffers_.head_rows) {
     const int64_t rows = std::min(buffers_.head_rows, end_ - begin);
     const float* x = buffers_.normed + begin * c;
-    const Linear layer{rows, c, vocab, shape_.threads, parallel_};
+    const Linear layer{rows, c, vocab, shape_.threads, batch_.bf16, parallel_};
     layer.forward(x, weights_.head.value, own_.logits);
     parallel_(rows, std::max<int64_t>(1, 16384 / (6 * vocab)), [&](int64_t from, int64_t to) {
       kernels_.cross_entropy(own_.logits, batch_.labels + begin, buffers_.losses + begin, vocab, true, from, to);

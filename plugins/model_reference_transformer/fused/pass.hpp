@@ -41,6 +41,7 @@ struct PassBatch {
   const float* cos = nullptr;        // (T, D/2)
   const float* sin = nullptr;
   Sites sites;
+  bool bf16 = false;        // weights and all that products read are values of bf16
   float loss_scale = 1.0F;  // of the gradients: weight over the number of valid labels
 };
 
