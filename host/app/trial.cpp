@@ -28,6 +28,8 @@ std::vector<std::string> words_of(const TrialRequest& request) {
   return run_words(request.arguments, request.folder, request.warmup + request.steps, fixed);
 }
 
+bool told_to_stop(const TrialRequest& request) { return request.stop != nullptr && *request.stop != 0; }
+
 /// Runs it to its end. \returns the seconds until its log told of the first step.
 double run_to_the_end(const TrialRequest& request, Clock::time_point deadline, Trial& trial) {
   StepFollower log(log_of(request));
@@ -36,9 +38,10 @@ double run_to_the_end(const TrialRequest& request, Clock::time_point deadline, T
   double first = 0;
   while (child.running()) {
     if (first == 0 && log.last_step() > 0) first = std::chrono::duration<double>(Clock::now() - begin).count();
-    if ((request.stop != nullptr && *request.stop != 0) || Clock::now() > deadline) throw TrialStopped{};
+    if (told_to_stop(request) || Clock::now() > deadline) throw TrialStopped{};
     std::this_thread::sleep_for(std::chrono::milliseconds(first == 0 ? 1 : 5));
   }
+  if (told_to_stop(request)) throw TrialStopped{};  // a terminal sends its signal to the run as well
   child.expect_success();
   trial.peak_bytes = child.peak_bytes();
   return first > 0 ? first : std::chrono::duration<double>(Clock::now() - begin).count();
