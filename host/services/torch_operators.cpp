@@ -118,8 +118,8 @@ void define_in_place(torch::Library& m) {
 }  // namespace
 
 void register_torch_operators() {
-  // Never destroyed: operators stay while plugins may call them.
-  static torch::Library& library = *[] {
+  // Never destroyed: operators stay while plugins may call them. Kept where a leak check finds it.
+  [[gnu::used]] static torch::Library* const library = [] {
     auto* made = new torch::Library(torch::Library::DEF, "stc", std::nullopt, __FILE__, __LINE__);
     define_arithmetic(*made);
     define_comparison(*made);
@@ -127,7 +127,6 @@ void register_torch_operators() {
     define_in_place(*made);
     return made;
   }();
-  (void)library;
 }
 
 }  // namespace stc::host

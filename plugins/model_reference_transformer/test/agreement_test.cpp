@@ -138,7 +138,7 @@ BOOST_DATA_TEST_CASE(splitting_the_rows_changes_no_bit, boost::unit_test::data::
     const int ways = form % 2 == 0 ? 2 : 5;
     const Result one = run(c, {}, false, form >= 2);
     Transformer::Options options;
-    options.parallel = threads(&ways);
+    options.parallel = threads(ways);
     const Result many = run(c, options, false, form >= 2);
     BOOST_CHECK(one.losses == many.losses);
     for (size_t i = 0; i < one.gradients.size(); ++i) {

@@ -49,11 +49,11 @@ class Bf16 {
 };
 
 /// Every loop split into `ways` parts, each on its own thread.
-inline Parallel threads(const int* ways) {
+inline Parallel threads(int ways) {
   Parallel out;
-  out.ctx = const_cast<int*>(ways);
+  out.ctx = reinterpret_cast<void*>(static_cast<intptr_t>(ways));
   out.run = [](void* ctx, int64_t n, int64_t, Parallel::Body body, void* arg) {
-    const int64_t parts = *static_cast<const int*>(ctx);
+    const int64_t parts = reinterpret_cast<intptr_t>(ctx);
     std::vector<std::thread> pool;
     for (int64_t i = 0; i < parts; ++i) {
       const int64_t begin = n * i / parts;

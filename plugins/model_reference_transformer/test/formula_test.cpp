@@ -182,7 +182,7 @@ struct Pieces {
     config.tie_weights = false;
     parameters = std::make_shared<Parameters>(config, at::kCPU);
     f = composed ? make_composed_functions(parameters)
-                 : make_cpu_functions(parameters, cpu_kernels(), threads(&ways), /*bf16=*/false);
+                 : make_cpu_functions(parameters, cpu_kernels(), threads(ways), /*bf16=*/false);
     f->start(/*accumulate=*/false);
   }
   Config config;

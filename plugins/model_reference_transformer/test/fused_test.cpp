@@ -91,11 +91,11 @@ Batch batch_of(const Case& c, uint64_t seed) {
 }
 
 /// Every loop split into `ways` parts, one after the other: what the parts compute does not depend on when.
-Parallel parts(const int* ways) {
+Parallel parts(int ways) {
   Parallel out;
-  out.ctx = const_cast<int*>(ways);
+  out.ctx = reinterpret_cast<void*>(static_cast<intptr_t>(ways));
   out.run = [](void* ctx, int64_t n, int64_t, Parallel::Body body, void* arg) {
-    const int64_t count = *static_cast<const int*>(ctx);
+    const int64_t count = reinterpret_cast<intptr_t>(ctx);
     for (int64_t i = count; i-- > 0;) {
       if (n * i / count < n * (i + 1) / count) body(arg, n * i / count, n * (i + 1) / count);
     }
@@ -128,7 +128,7 @@ constexpr double kWeights[] = {1.0, 0.25};
 Transformer make_model(const Case& c, const How& how) {
   Transformer::Options options;
   options.composed = how.composed;
-  if (how.threads > 1) options.parallel = how.at_once ? threads(&how.threads) : parts(&how.threads);
+  if (how.threads > 1) options.parallel = how.at_once ? threads(how.threads) : parts(how.threads);
   options.threads = how.threads;
   if (how.kernels != nullptr) options.kernels = cpu_kernels(how.kernels);
   Transformer model(config_of(c), options);

@@ -24,7 +24,7 @@ const std::string kJson =
 
 /// Deletes, repeats, swaps and replaces bytes.
 std::string damaged(std::string text, std::mt19937& random) {
-  static const std::string kNasty = std::string("\t\n\r :,[]{}\"'&*!|>%@#-?<~0x.\\\xC3\xFF", 33) + '\0';
+  static const std::string kNasty = std::string("\t\n\r :,[]{}\"'&*!|>%@#-?<~0x.\\\xC3\xFF") + '\0';
   int changes = 1 + static_cast<int>(random() % 4);
   for (int i = 0; i < changes && !text.empty(); ++i) {
     size_t at = random() % text.size();
