@@ -57,7 +57,6 @@ void read_log(const TrialRequest& request, Trial& trial) {
     if (!record.is_object()) continue;
     const std::string event = record.value("event", "");
     if (event == "train_start") trial.start = record;
-    if (event == "compile") trial.compile = record;
     if (event != "train_step") continue;
     const double now = record.at("elapsed_s").get<double>();
     trial.losses.push_back(record.at("loss").get<double>());
@@ -85,7 +84,7 @@ Trial run_trial(const TrialRequest& request, Clock::time_point deadline) {
   read_log(request, trial);
   if (trial.step_s.empty()) {
     throw TrainError(request.subject + ": the run made no step after the first " + std::to_string(request.warmup),
-                     "raise data.num_tokens or give more text: a pass must hold the steps, or data.repeat");
+                     "lower --warmup, or look whether something in the file ends the run earlier");
   }
   return trial;
 }

@@ -35,7 +35,6 @@ struct Trial {
   double tokens = 0;                     // of a step
   int64_t peak_bytes = 0;
   Value start;             // the run's train_start record
-  Value compile;           // its compile record
   double seconds() const;  // the median step
   double tokens_per_second() const { return tokens / seconds(); }
 };

@@ -83,7 +83,7 @@ void multiply_rows(const Kernels& kernels, const Product& p, const float* packed
   const int64_t block_rows = round_up((p.rows + chunks - 1) / chunks, kernels.tile_rows);
   std::atomic<int64_t> next{0};
   parallel(lanes, 1, [&](int64_t, int64_t) {
-    float* packed_a = memory_for_rows(round_up(block_rows, kernels.tile_rows) * kernels.slots(inner) + kSlack);
+    float* packed_a = memory_for_rows(block_rows * kernels.slots(inner) + kSlack);
     for (int64_t row = next.fetch_add(block_rows); row < p.rows; row = next.fetch_add(block_rows)) {
       const int64_t rows = std::min(block_rows, p.rows - row);
       kernels.pack_rows(p.a.data + row * p.a.row + first_inner * p.a.col, p.a.row, p.a.col, rows, inner, packed_a);
