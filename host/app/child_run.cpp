@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <fstream>
@@ -26,9 +25,7 @@ std::vector<std::string> run_words(const ConfigArguments& arguments, const std::
   for (const std::string& path : arguments.plugin_paths) words.insert(words.end(), {"--plugin-path", path});
   for (const auto& [key, value] : fixed) words.insert(words.end(), {"--set", key + "=" + value});
   for (const std::string& set : arguments.sets) {
-    const std::string key = set.substr(0, set.find('='));
-    const bool ours = std::any_of(fixed.begin(), fixed.end(), [&](const auto& item) { return item.first == key; });
-    if (!ours) words.insert(words.end(), {"--set", set});
+    if (find_value(fixed, set.substr(0, set.find('='))) == nullptr) words.insert(words.end(), {"--set", set});
   }
   return words;
 }

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +16,12 @@
 namespace stc::host {
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
+
+/// The value of a key; null: it is not there.
+inline const std::string* find_value(const KeyValues& all, const std::string& key) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& item) { return item.first == key; });
+  return found == all.end() ? nullptr : &found->second;
+}
 
 /// Words of `run FILE` with the user's flags, into `output_dir`. `fixed` keys win over the user's --set.
 std::vector<std::string> run_words(const ConfigArguments& arguments, const std::string& output_dir, int64_t max_steps,

@@ -130,9 +130,8 @@ void Tuner::measure_baseline() {
 TuneState Tuner::state() const {
   TuneState out;
   const auto number = [this](const std::string& key, int64_t otherwise) {
-    const auto found =
-        std::find_if(changes_.begin(), changes_.end(), [&](const auto& change) { return change.first == key; });
-    return found == changes_.end() ? otherwise : std::stoll(found->second);
+    const std::string* taken = find_value(changes_, key);
+    return taken == nullptr ? otherwise : std::stoll(*taken);
   };
   const DataSettings& data = settings_.data;
   out.target_batch = data.micro_batch_size * data.accumulation_steps;

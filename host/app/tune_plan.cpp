@@ -143,9 +143,7 @@ void emit_mapping(YAML::Emitter& out, const YAML::Node& node, const std::string&
     } else {
       out << item.second;
     }
-    const bool changed =
-        std::any_of(changes.begin(), changes.end(), [&](const auto& one) { return one.first == dotted; });
-    if (changed) out << YAML::Comment("tuned");
+    if (find_value(changes, dotted) != nullptr) out << YAML::Comment("tuned");
   }
   out << YAML::EndMap;
 }
