@@ -54,7 +54,11 @@ BOOST_AUTO_TEST_CASE(two_hundred_restores_take_no_memory_and_leave_one_state) {
   for (int i = 0; i < 20; ++i) run->trainer->restore(checkpoint);
   const int64_t before = anonymous_kb();
   for (int i = 0; i < 200; ++i) run->trainer->restore(checkpoint);
+#ifndef __SANITIZE_ADDRESS__  // which holds freed memory back on purpose
   BOOST_CHECK_LE(anonymous_kb() - before, 1024);
+#else
+  BOOST_TEST_MESSAGE("memory not bounded: " << anonymous_kb() - before << " kB more under the address sanitizer");
+#endif
 
   const std::map<std::string, at::Tensor> restored = state_of(*run->optimizer);
   BOOST_REQUIRE_EQUAL(restored.size(), saved.size());
