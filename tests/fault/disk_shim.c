@@ -1,7 +1,8 @@
-/* Preloaded into a run: makes calls on checkpoint files fail as a broken disk would.
+/* Preloaded into a run: makes calls on checkpoint files fail as a broken disk would, or take as long as a slow one.
  *
  * STC_SHIM_FAIL   which call: write, fsync, rename, open
  * STC_SHIM_ERRNO  the error, as a number
+ * STC_SHIM_SLEEP  instead of an error: the call succeeds after so many milliseconds
  * STC_SHIM_PATH   only for paths that contain this
  * STC_SHIM_AFTER  the first so many of these calls succeed
  */
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static atomic_int calls;
@@ -24,8 +26,14 @@ static int fails(const char* call, const char* path) {
   const char* part = getenv("STC_SHIM_PATH");
   const char* after = getenv("STC_SHIM_AFTER");
   const char* number = getenv("STC_SHIM_ERRNO");
-  if (which == NULL || part == NULL || number == NULL || strcmp(which, call) != 0 || strstr(path, part) == NULL) return 0;
+  const char* milliseconds = getenv("STC_SHIM_SLEEP");
+  if (which == NULL || part == NULL || strcmp(which, call) != 0 || strstr(path, part) == NULL) return 0;
   if (atomic_fetch_add(&calls, 1) < (after == NULL ? 0 : atoi(after))) return 0;
+  if (milliseconds != NULL) {
+    struct timespec left = {atoi(milliseconds) / 1000, atoi(milliseconds) % 1000 * 1000000L};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) continue;
+  }
+  if (number == NULL) return 0;
   errno = atoi(number);
   return 1;
 }

@@ -26,7 +26,8 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] const char* __tsan_default_options() {
-  return "ignore_noninstrumented_modules=1:halt_on_error=0:exitcode=66";
+  return "ignore_noninstrumented_modules=1:halt_on_error=0:exitcode=66:allocator_may_return_null=1"
+         ":handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0";
 }
 
 [[gnu::visibility("default")]] const char* __tsan_default_suppressions() {

@@ -1,5 +1,4 @@
-// 600 steps on real text by the fused pass and by autograd: the losses stay together. A single step differs by more in
-// the end (2.5e-3 were seen): rounding grows from step to step, whatever the path.
+// 600 steps on real text by the fused pass and by autograd: the losses stay together.
 #include <fstream>
 #include <iterator>
 
@@ -47,11 +46,14 @@ class Adam {
     m_.mul_(0.9).add_(g, 0.1);
     v_.mul_(0.95).addcmul_(g, g, 0.05);
     const at::Tensor root = (v_ / (1 - std::pow(0.95, count_))).sqrt_().add_(1e-8);
-    model_.parameters().values.addcdiv_(m_, root, -1e-3 / (1 - std::pow(0.9, count_)));
+    model_.parameters().values.addcdiv_(m_, root, -rate() / (1 - std::pow(0.9, count_)));
     model_.parameters_changed();
   }
 
  private:
+  /// Falls to nothing: a constant rate makes rounding grow into differences of loss that say nothing of the gradients.
+  double rate() const { return 1e-3 * (1 - static_cast<double>(count_) / (kSteps + 1)); }
+
   Transformer& model_;
   at::Tensor m_, v_;
   int count_ = 0;
@@ -96,7 +98,7 @@ BOOST_AUTO_TEST_CASE(losses_of_600_steps_are_those_of_autograd) {
   BOOST_CHECK_LT(mean_of_last(fused, 50), fused[0] - 2.0);
   for (size_t i = 0; i < 20; ++i) BOOST_CHECK_SMALL(fused[i] - autograd[i], 1e-5);
   BOOST_TEST_MESSAGE("at the end: " << mean_of_last(fused, 50) << " and " << mean_of_last(autograd, 50));
-  BOOST_CHECK_SMALL(mean_of_last(fused, 50) - mean_of_last(autograd, 50), 1e-3);
+  BOOST_CHECK_SMALL(mean_of_last(fused, 50) - mean_of_last(autograd, 50), 1e-4);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
