@@ -9,6 +9,7 @@
 #include "host/app/config_arguments.hpp"
 #include "host/app/gemm_rate.hpp"
 #include "host/app/median.hpp"
+#include "host/app/signals.hpp"
 #include "host/app/temporary_folder.hpp"
 #include "host/app/trial.hpp"
 #include "stc/version.hpp"
@@ -30,11 +31,16 @@ Spread spread_of(const std::vector<Trial>& trials, Get&& get) {
 
 Value to_value(const Spread& spread) { return {{"median", spread.middle}, {"min", spread.low}, {"max", spread.high}}; }
 
-std::vector<Trial> run_trials(const BenchArguments& arguments, const std::string& folder) {
+std::vector<Trial> run_trials(const BenchArguments& arguments, const std::string& folder,
+                              const std::atomic<int>& stop) {
   std::vector<Trial> trials;
+  if (arguments.format != "json") {
+    std::cout << "measuring " << arguments.steps << " steps after " << arguments.warmup << " others, "
+              << arguments.repeats << (arguments.repeats == 1 ? " time\n" : " times\n") << std::flush;
+  }
   for (int64_t i = 0; i < arguments.repeats; ++i) {
     const std::string own = folder + "/" + std::to_string(i);
-    trials.push_back(run_trial({"bench", arguments, {}, arguments.steps, arguments.warmup, own},
+    trials.push_back(run_trial({"bench", arguments, {}, arguments.steps, arguments.warmup, own, &stop},
                                std::chrono::steady_clock::time_point::max()));
   }
   return trials;
@@ -128,13 +134,18 @@ int bench_command(const BenchArguments& arguments) {
 
   TemporaryFolder work("bench", "stc-bench");
   std::vector<Trial> trials;
+  RunContext context;
+  const SignalGuard signals(context);
   try {
-    trials = run_trials(arguments, work.path());
+    trials = run_trials(arguments, work.path(), context.stop_signal);
+  } catch (const TrialStopped&) {
+    return 128 + signals.received();
   } catch (const TrainError&) {
     work.keep();
     throw;
   }
   const GemmRate gemm = measure_gemm(trials.front().start.value("threads", int64_t{1}));
+  if (signals.received() != 0) return 128 + signals.received();
   const Value out = summary(arguments, trials, gemm);
   if (arguments.format == "json") {
     std::cout << out.dump(2) << "\n";

@@ -17,17 +17,6 @@
 namespace stc::host {
 namespace {
 
-void check_arguments(const GenerateArguments& arguments) {
-  if (arguments.prompt.empty()) {
-    throw ConfigError("--prompt: is empty, expected at least one token of text");
-  }
-  if (arguments.max_tokens <= 0) {
-    throw ConfigError("--max-tokens: got " + std::to_string(arguments.max_tokens) + ", expected > 0");
-  }
-  if (!(arguments.temperature >= 0.0)) throw ConfigError("--temperature: expected >= 0 (0 is greedy)");
-  if (arguments.top_k < 0) throw ConfigError("--top-k: expected >= 0 (0 keeps all tokens)");
-}
-
 /// The moving average in place of the weights that it averages.
 void load_average(Model& model, const LoadedCheckpoint& checkpoint) {
   if (checkpoint.ema.empty()) {
@@ -43,7 +32,7 @@ void load_average(Model& model, const LoadedCheckpoint& checkpoint) {
 }  // namespace
 
 int generate_command(const GenerateArguments& arguments) {
-  check_arguments(arguments);
+  if (arguments.prompt.empty()) throw ConfigError("--prompt: is empty, expected at least one token of text");
   const LoadedCheckpoint checkpoint = open_checkpoint(arguments.checkpoint);
   Registry& registry = process_registry(arguments.plugin_paths);
   if (!checkpoint.state.contains("config")) {

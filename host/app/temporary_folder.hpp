@@ -18,7 +18,11 @@ class TemporaryFolder {
  public:
   /// \param name  begins the folder's name. \throws Error: "<subject>: no folder in ...".
   TemporaryFolder(const std::string& subject, const std::string& name) {
-    const std::filesystem::path parent = std::filesystem::temp_directory_path();
+    std::error_code none;
+    const std::filesystem::path parent = std::filesystem::temp_directory_path(none);
+    if (none) {
+      throw Error(subject + ": no folder for temporary files: " + none.message(), "TMPDIR names one; it must be there");
+    }
     path_ = (parent / (name + "-XXXXXX")).string();
     if (::mkdtemp(path_.data()) != nullptr) return;
     throw Error(subject + ": no folder in " + parent.string() + ": " + std::generic_category().message(errno));

@@ -13,6 +13,7 @@
 #include "host/app/child_run.hpp"
 #include "host/app/commands.hpp"
 #include "host/app/config_arguments.hpp"
+#include "host/app/signals.hpp"
 #include "host/app/temporary_folder.hpp"
 #include "host/checkpoint/compare.hpp"
 #include "host/config/settings.hpp"
@@ -46,17 +47,23 @@ bool has_checkpoint(const std::string& folder) {
   return fs::exists(folder + "/checkpoints/latest.json", ignored);
 }
 
-void wait_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+/// \throws Cancelled when a signal has told this command to stop.
+void wait_a_moment(const SignalGuard& signals) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  if (signals.received() != 0) throw Cancelled("verify-resume: stopped by a signal");
+}
 
-void run_whole(const VerifyResumeArguments& arguments, const std::string& folder) {
+void run_whole(const VerifyResumeArguments& arguments, const std::string& folder, const SignalGuard& signals) {
   ChildRun child("verify-resume", words_of(arguments, folder), folder + ".txt");
-  while (child.running()) wait_a_moment();
+  while (child.running()) wait_a_moment(signals);
+  wait_a_moment(signals);  // a terminal sends its signal to the run as well, perhaps a little earlier
   child.expect_success();
 }
 
 /// Kills the run after a random step, at a random moment of the next one. \returns the number of kills that met it
 /// alive.
-int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string& folder, uint64_t seed) {
+int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string& folder, uint64_t seed,
+                       const SignalGuard& signals) {
   std::mt19937_64 engine(seed);
   StepFollower log(log_of(folder));
   int64_t kills = 0;
@@ -68,12 +75,13 @@ int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string
     const int64_t goal = std::uniform_int_distribution<int64_t>(earliest, arguments.steps - 1)(engine);
     ChildRun child("verify-resume", words_of(arguments, folder), folder + ".txt");
     const auto started = std::chrono::steady_clock::now();
-    while (child.running() && (log.last_step() < goal || !has_checkpoint(folder))) wait_a_moment();
+    while (child.running() && (log.last_step() < goal || !has_checkpoint(folder))) wait_a_moment(signals);
     const double per_step = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() /
                             static_cast<double>(goal - from);
     std::this_thread::sleep_for(
         std::chrono::duration<double>(std::uniform_real_distribution<double>(0, std::min(per_step, 2.0))(engine)));
     if (!child.running()) {
+      wait_a_moment(signals);
       child.expect_success();
       break;
     }
@@ -81,7 +89,7 @@ int64_t run_with_kills(const VerifyResumeArguments& arguments, const std::string
     ++kills;
     std::cout << "killed after step " << log.last_step() << "\n" << std::flush;
   }
-  run_whole(arguments, folder);
+  run_whole(arguments, folder, signals);
   return kills;
 }
 
@@ -91,6 +99,8 @@ int verify_resume_command(const VerifyResumeArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
   load_and_warn(arguments, Depth::kRun, registry);  // a mistake in the file is told here, once
 
+  RunContext context;
+  const SignalGuard signals(context);
   TemporaryFolder work("verify-resume", "stc-verify-resume");  // of both runs; kept when there is something to look at
   const std::string whole = work.path() + "/unbroken", broken = work.path() + "/resumed";
   const uint64_t seed = arguments.seed ? *arguments.seed : std::random_device{}();
@@ -98,9 +108,11 @@ int verify_resume_command(const VerifyResumeArguments& arguments) {
   int64_t kills = 0;
   std::optional<std::string> difference;
   try {
-    run_whole(arguments, whole);
-    kills = run_with_kills(arguments, broken, seed);
+    run_whole(arguments, whole, signals);
+    kills = run_with_kills(arguments, broken, seed, signals);
     difference = first_difference(read_step_records(log_of(whole)), read_step_records(log_of(broken)));
+  } catch (const Cancelled&) {
+    return 128 + signals.received();
   } catch (const TrainError&) {
     work.keep();
     throw;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -118,12 +119,27 @@ class CaseRun {
     }
   }
 
+  static std::string joined(const std::set<std::string>& names) {
+    std::string out;
+    for (const std::string& name : names) out += " " + name;
+    return out;
+  }
+
   void check_files() {
     for (const std::string& name : case_.files_exist) {
       if (!fs::exists(in_folder(name))) fault("absent: " + name);
     }
     for (const std::string& name : case_.files_absent) {
       if (fs::exists(in_folder(name))) fault("present: " + name);
+    }
+    for (const auto& [name, expected] : case_.folders) {
+      std::set<std::string> found;
+      for (const fs::directory_entry& entry : fs::directory_iterator(in_folder(name))) {
+        found.insert(entry.path().filename().string());
+      }
+      if (found != std::set<std::string>(expected.begin(), expected.end())) {
+        fault(name + " holds other names than expected:" + joined(found));
+      }
     }
     for (const auto& [name, parts] : case_.file_contains) {
       check_texts(name, stc::testing::read_file(in_folder(name)), parts, {});

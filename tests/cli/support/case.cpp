@@ -61,6 +61,7 @@ const std::map<std::string, Reader>& readers() {
       {"file_contains", [](CliCase& c, const YAML::Node& n) { c.file_contains = lists(n); }},
       {"files_exist", [](CliCase& c, const YAML::Node& n) { c.files_exist = texts(n); }},
       {"files_absent", [](CliCase& c, const YAML::Node& n) { c.files_absent = texts(n); }},
+      {"folders", [](CliCase& c, const YAML::Node& n) { c.folders = lists(n); }},
       {"events_file", [](CliCase& c, const YAML::Node& n) { c.events_file = n.as<std::string>(); }},
       {"events", [](CliCase& c, const YAML::Node& n) { c.events = n; }},
   };

@@ -25,6 +25,7 @@ struct CliCase {
   std::vector<std::string> out, err, not_out, not_err;  // substrings; out and err in order
   std::map<std::string, std::vector<std::string>> file_contains;
   std::vector<std::string> files_exist, files_absent;
+  std::map<std::string, std::vector<std::string>> folders;
   std::string events_file = "log.jsonl";
   YAML::Node events;  // undefined: not looked at
 };

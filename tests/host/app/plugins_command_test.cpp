@@ -2,9 +2,9 @@
 // break rules.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,8 @@ using stc::test::ProcessResult;
 
 namespace {
 
-ProcessResult host(std::vector<std::string> words, const std::string& plugin_path = {}) {
+ProcessResult host(std::vector<std::string> words, const std::string& plugin_path = {},
+                   const std::map<std::string, std::string>& environment = {}) {
   const char* bin = std::getenv("STC_TEST_BIN");
   BOOST_TEST_REQUIRE(bin != nullptr, "STC_TEST_BIN is not set: run it through ctest");
   ProcessRequest request;
@@ -27,6 +28,7 @@ ProcessResult host(std::vector<std::string> words, const std::string& plugin_pat
   request.argv.insert(request.argv.end(), words.begin(), words.end());
   request.directory = fs::current_path().string();
   request.environment = {{"PATH", "/usr/bin:/bin"}, {"STC_PLUGIN_PATH", plugin_path}};
+  request.environment.insert(environment.begin(), environment.end());
   request.timeout_s = 100;
   return run_process(request);
 }
@@ -51,18 +53,14 @@ size_t scratch_folders() {
 
 BOOST_AUTO_TEST_SUITE(plugins_command)
 
-BOOST_AUTO_TEST_CASE(the_launcher_answers_without_libtorch_within_30_ms) {
+BOOST_AUTO_TEST_CASE(the_launcher_answers_without_loading_libtorch) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"--help"}, {"--version"}, {"plugins", "list"}, {"run", "--help"}}) {
-    double best_ms = 1e9;  // the machine may be busy: what counts is what the program needs
-    for (int i = 0; i < 30; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      const ProcessResult result = host(words);
-      const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-      BOOST_TEST_REQUIRE(result.exit == 0, result.err);
-      best_ms = std::min(best_ms, took.count());
-    }
-    BOOST_TEST(best_ms < 30.0, words.front() << " took " << best_ms << " ms");
+    const ProcessResult result = host(words, {}, {{"LD_DEBUG", "files"}});
+    BOOST_TEST(result.exit == 0, words.front());
+    BOOST_TEST(has(result.err, "libc.so"), "the loader lists no files: " << result.err);
+    BOOST_TEST(!has(result.err, "libtorch"), words.front());
+    BOOST_TEST(!has(result.err, "libstc_host"), words.front());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "host/errors/error.hpp"
+#include "host/evaluate/review.hpp"
 
 namespace stc::host {
 namespace {
@@ -90,9 +91,25 @@ BOOST_AUTO_TEST_CASE(a_restored_one_goes_on_as_if_nothing_had_happened) {
 BOOST_AUTO_TEST_CASE(a_state_that_is_none_is_refused) {
   Progress progress(std::nullopt);
   progress.restore(nullptr);
-  BOOST_CHECK_THROW(progress.restore({{"best_step", 1}}), CheckpointError);
-  BOOST_CHECK_THROW(progress.restore({{"best_step", "x"}, {"best_loss", 1}, {"mark", 1}, {"misses", 0}}),
-                    CheckpointError);
+  const auto names_its_place = [](const CheckpointError& error) {
+    return std::string(error.what()).starts_with("state.json: evaluation.progress: ");
+  };
+  BOOST_CHECK_EXCEPTION(progress.restore({{"best_step", 1}}), CheckpointError, names_its_place);
+  BOOST_CHECK_EXCEPTION(progress.restore({{"best_step", "x"}, {"best_loss", 1}, {"mark", 1}, {"misses", 0}}),
+                        CheckpointError, names_its_place);
+}
+
+BOOST_AUTO_TEST_CASE(a_review_refuses_a_state_that_is_none) {
+  const Settings settings;
+  ReviewParts parts;
+  parts.settings = &settings;
+  EvaluationReview review(parts, {});
+  review.restore(nullptr);
+  for (const Value& state : {Value{{"step", "x"}, {"progress", nullptr}}, Value{{"step", 1}}, Value{1, 2}}) {
+    BOOST_CHECK_EXCEPTION(review.restore(state), CheckpointError, [](const CheckpointError& error) {
+      return std::string(error.what()).starts_with("state.json: evaluation: ");
+    });
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
