@@ -1,14 +1,17 @@
-// `stc-host bench FILE`: how fast the user's own config trains here, with what that is to be compared with.
+// `stc-host bench [FILE]`: how fast the user's own config trains here, with what that is to be compared with.
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 
+#include "host/app/bench_config.hpp"
 #include "host/app/commands.hpp"
 #include "host/app/config_arguments.hpp"
 #include "host/app/gemm_rate.hpp"
 #include "host/app/median.hpp"
+#include "host/app/model_matrices.hpp"
 #include "host/app/signals.hpp"
 #include "host/app/temporary_folder.hpp"
 #include "host/app/trial.hpp"
@@ -54,14 +57,27 @@ Value phases_of(const std::vector<Trial>& trials) {
   return out;
 }
 
-Value summary(const BenchArguments& arguments, const std::vector<Trial>& trials, const GemmRate& gemm) {
+/// The products of a step's linear layers, each timed alone: what the step would take if nothing else had to be done.
+/// Null where they are not made by this processor.
+Value products_of(const Config& config, Registry& registry, const Trial& trial) {
+  if (trial.start.value("device", "") != "cpu") return {};
+  const Settings settings = make_settings(config);
+  const int64_t positions = settings.data.micro_batch_size * settings.data.block_size;
+  const double seconds =
+      products_seconds(matrices_of_model(config, registry), positions, trial.start.value("precision", "") == "bf16",
+                       trial.start.value("threads", int64_t{1}));
+  return seconds * static_cast<double>(settings.data.accumulation_steps);
+}
+
+Value summary(const BenchArguments& arguments, const std::vector<Trial>& trials, const GemmRate& gemm,
+              const Value& products_s) {
   const Trial& first = trials.front();
   const double parameters = first.start.at("parameters").get<double>();
   const double step = spread_of(trials, [](const Trial& trial) { return trial.seconds(); }).middle;
   const double flops = 6.0 * parameters * first.tokens / step;
   Value out = Value::object();
   out["version"] = STC_VERSION;
-  out["config"] = arguments.file;
+  out["config"] = arguments.file.empty() ? "built in" : arguments.file;
   for (const char* key : {"parameters", "device", "precision", "optimizer", "dataset", "path", "threads"}) {
     out[key] = first.start.value(key, Value());
   }
@@ -82,6 +98,8 @@ Value summary(const BenchArguments& arguments, const std::vector<Trial>& trials,
                  {"cols", kGemmCols}};
   out["model_flops_per_sec"] = flops;
   out["gemm_share"] = flops / gemm.flops;
+  out["products_s"] = products_s;
+  out["products_share"] = products_s.is_null() ? Value() : Value(products_s.get<double>() / step);
   return out;
 }
 
@@ -123,6 +141,17 @@ void print_table(const Value& out) {
         gemm["rows"].get<long long>(), gemm["inner"].get<long long>(), gemm["cols"].get<long long>());
   print("%-16s %12.1f GFLOP/s  %.1f %% of it, counting 6 x parameters x tokens", "training",
         out["model_flops_per_sec"].get<double>() * 1e-9, 100 * out["gemm_share"].get<double>());
+  if (out["products_s"].is_null()) return;
+  print("%-16s %12.3f ms       %.1f %% of the step: its linear layers, each product timed alone", "products",
+        out["products_s"].get<double>() * 1e3, 100 * out["products_share"].get<double>());
+}
+
+/// The arguments with a file: without one, configs/bench/small.yaml as it was when this program was built.
+BenchArguments with_a_file(BenchArguments arguments, const std::string& folder) {
+  if (!arguments.file.empty()) return arguments;
+  arguments.file = folder + "/bench.yaml";
+  std::ofstream(arguments.file) << kBenchConfig;
+  return arguments;
 }
 
 }  // namespace
@@ -130,14 +159,14 @@ void print_table(const Value& out) {
 int bench_command(const BenchArguments& arguments) {
   if (arguments.data) return bench_data_command(arguments);
   Registry& registry = process_registry(arguments.plugin_paths);
-  load_and_warn(arguments, Depth::kRun, registry);  // a mistake in the file is told here, once
-
-  TemporaryFolder work("bench", "stc-bench");
-  std::vector<Trial> trials;
   RunContext context;
   const SignalGuard signals(context);
+  TemporaryFolder work("bench", "stc-bench");
+  const BenchArguments measured = with_a_file(arguments, work.path());
+  const Config config = load_and_warn(measured, Depth::kRun, registry);  // a mistake in the file is told here, once
+  std::vector<Trial> trials;
   try {
-    trials = run_trials(arguments, work.path(), context.stop_signal);
+    trials = run_trials(measured, work.path(), context.stop_signal);
   } catch (const TrialStopped&) {
     return 128 + signals.received();
   } catch (const TrainError&) {
@@ -145,8 +174,9 @@ int bench_command(const BenchArguments& arguments) {
     throw;
   }
   const GemmRate gemm = measure_gemm(trials.front().start.value("threads", int64_t{1}));
+  const Value products_s = products_of(config, registry, trials.front());
   if (signals.received() != 0) return 128 + signals.received();
-  const Value out = summary(arguments, trials, gemm);
+  const Value out = summary(arguments, trials, gemm, products_s);
   if (arguments.format == "json") {
     std::cout << out.dump(2) << "\n";
   } else {

@@ -121,7 +121,8 @@ CommandSpec replay_spec() {
 }
 
 CommandSpec bench_spec() {
-  CommandSpec spec{"bench", "FILE [options]", "measure how fast a run file trains, or its data are made"};
+  CommandSpec spec{"bench", "[FILE] [options]",
+                   "measure how fast a run file (without one, a small built-in model) trains, or its data are made"};
   spec.takes_file = true;
   spec.options.add_options()("data", po::bool_switch(), "the loader alone, by workers and prefetch")(
       "seconds", word("S"), "length of each measurement of the loader, > 0 (default 2)")(

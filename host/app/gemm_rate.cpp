@@ -1,5 +1,6 @@
 #include "host/app/gemm_rate.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -39,6 +40,28 @@ GemmRate measure_gemm(int64_t threads) {
     if (flops > best.flops) best = {flops, gemm::engine_name(engine)};
   }
   return best;
+}
+
+double products_seconds(const std::vector<MatrixShape>& matrices, int64_t positions, bool bf16, int64_t threads) {
+  double seconds = 0;
+  for (const MatrixShape& matrix : matrices) {
+    const int64_t n = positions, out = matrix.out, in = matrix.in;
+    std::vector<float> x(static_cast<size_t>(n * in), 0.5F), y(static_cast<size_t>(n * out), 0.25F);
+    std::vector<float> w(static_cast<size_t>(out * in), 0.125F);
+    const gemm::Product products[] = {
+        {{x.data(), in, 1}, {w.data(), 1, in}, y.data(), out, n, out, in, 1.0F, 0.0F, bf16},
+        {{y.data(), out, 1}, {w.data(), in, 1}, x.data(), in, n, in, out, 1.0F, 0.0F, bf16},
+        {{y.data(), 1, out}, {x.data(), in, 1}, w.data(), in, out, in, n, 1.0F, 0.0F, bf16},
+    };
+    for (const gemm::Product& product : products) {
+      std::fill(x.begin(), x.end(), 0.5F);
+      std::fill(y.begin(), y.end(), 0.25F);
+      std::fill(w.begin(), w.end(), 0.125F);
+      const gemm::Engine engine = gemm::engine_for(product.rows, product.cols, product.inner, bf16);
+      seconds += static_cast<double>(matrix.count) * fastest(engine, product, threads);
+    }
+  }
+  return seconds;
 }
 
 }  // namespace stc::host

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace stc::host {
 
@@ -18,5 +19,15 @@ struct GemmRate {
 
 /// The best of some repetitions, about a third of a second, on `threads` of the host's threads.
 GemmRate measure_gemm(int64_t threads);
+
+/// Matrices of a model that its positions are multiplied with: `count` of shape (out, in).
+struct MatrixShape {
+  int64_t out = 0, in = 0, count = 0;
+};
+
+/// The least time in seconds of the three products of each matrix: forward (positions, out), the gradient of its input
+/// (positions, in) and its own gradient (out, in), each timed alone, with the engine that the fused pass takes. About
+/// half a second for each different shape. \param bf16  as gemm::Product's
+double products_seconds(const std::vector<MatrixShape>& matrices, int64_t positions, bool bf16, int64_t threads);
 
 }  // namespace stc::host

@@ -130,8 +130,8 @@ std::string format_of(const Given& given, const Words& allowed) {
   usage_error(given.spec, "--format: got \"" + format + "\", expected one of " + join(allowed));
 }
 
-void fill_config(Given& given, ConfigArguments& arguments) {
-  arguments.file = take_word(given, "config", "the run file", true);
+void fill_config(Given& given, ConfigArguments& arguments, bool file_required = true) {
+  arguments.file = take_word(given, "config", "the run file", file_required);
   arguments.sets = given.list("set");
   for (const std::string& set : arguments.sets) {
     if (set.find('=') == std::string::npos || set.starts_with('=')) {
@@ -174,7 +174,7 @@ CommandArguments generate_arguments(Given& given) {
 
 CommandArguments bench_arguments(Given& given) {
   BenchArguments arguments;
-  fill_config(given, arguments);
+  fill_config(given, arguments, given.flag("data"));
   arguments.format = format_of(given, {"text", "json"});
   if (given.has("seconds")) {
     arguments.seconds =
