@@ -11,6 +11,7 @@ fp32, no mask, no scheduler object. Reads a configuration like configs/bench/tin
   losses            one a step (the mean over its micro-batches)
 
     python tools/bench/pytorch_eager.py configs/bench/tiny.yaml --max-steps 100
+    python tools/bench/pytorch_eager.py configs/bench/tiny.yaml --max-steps 100 --compile    # by torch.compile
 """
 
 import argparse
@@ -133,6 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("config")
     parser.add_argument("--max-steps", type=int)
+    parser.add_argument("--compile", action="store_true")
     arguments = parser.parse_args()
     with open(arguments.config) as file:
         config = yaml.safe_load(file)
@@ -143,6 +145,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=o["lr"], betas=o["betas"], weight_decay=o["weight_decay"], fused=True
     )
+    run = torch.compile(model) if arguments.compile else model
     accumulation = data["target_batch_size"] // data["micro_batch_size"]
     tokens = data["target_batch_size"] * config["model"]["max_seq_len"]
     source = batches(config)
@@ -152,7 +155,7 @@ def main() -> None:
         begin = time.perf_counter()
         total = 0.0
         for _ in range(accumulation):
-            loss = model(*next(source)) / accumulation
+            loss = run(*next(source)) / accumulation
             loss.backward()
             total += loss.detach()
         optimizer.step()
