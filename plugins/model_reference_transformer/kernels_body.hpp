@@ -13,6 +13,11 @@ constexpr int64_t kLanes = 16;
 constexpr float kEpsilon = 1e-5F;
 constexpr int64_t kIgnored = -100;
 
+template <int kValue>
+struct BlockSize {
+  static constexpr int kSize = kValue;
+};
+
 #include "kernels_math_body.hpp"
 
 void gather(const float* table, const int64_t* ids, float* out, int64_t C, Dropout dropout, int64_t begin,
@@ -115,23 +120,35 @@ void add_rms_norm_backward(const float* d_normed, const float* d_sum, const floa
   }
 }
 
+/// fn(j, size) over [0, half) in blocks of 16, then 8, then 1: `size` is a constant, so that a block is vectors.
+template <class Fn>
+STC_INLINE void in_blocks(int64_t half, Fn&& fn) {
+  int64_t j = 0;
+  for (; j + 16 <= half; j += 16) fn(j, BlockSize<16>{});
+  for (; j + 8 <= half; j += 8) fn(j, BlockSize<8>{});
+  for (; j < half; ++j) fn(j, BlockSize<1>{});
+}
+
+/// out may be x.
 template <bool kBf16>
 STC_INLINE void rotate(const float* x, const float* cos, const float* sin, float* out, int64_t half) {
-  if (!kBf16) {
-    for (int64_t j = 0; j < half; ++j) {
-      out[j] = x[j] * cos[j] - x[j + half] * sin[j];
-      out[j + half] = x[j + half] * cos[j] + x[j] * sin[j];
-    }
-    return;
-  }
-  for (int64_t j = 0; j < half; ++j) {
-    const float low = to_bf16(x[j]);
-    const float high = to_bf16(x[j + half]);
-    const float c = to_bf16(cos[j]);
-    const float s = to_bf16(sin[j]);
-    out[j] = to_bf16(to_bf16(low * c) - to_bf16(high * s));
-    out[j + half] = to_bf16(to_bf16(high * c) + to_bf16(low * s));
-  }
+  in_blocks(
+      half, [=](int64_t j, auto block) __attribute__((always_inline)) {
+        constexpr int kSize = decltype(block)::kSize;
+        float low[kSize], high[kSize];
+        for (int i = 0; i < kSize; ++i) {
+          const float a = rounded<kBf16>(x[j + i]);
+          const float b = rounded<kBf16>(x[j + half + i]);
+          const float c = rounded<kBf16>(cos[j + i]);
+          const float s = rounded<kBf16>(sin[j + i]);
+          low[i] = rounded<kBf16>(rounded<kBf16>(a * c) - rounded<kBf16>(b * s));
+          high[i] = rounded<kBf16>(rounded<kBf16>(b * c) + rounded<kBf16>(a * s));
+        }
+        for (int i = 0; i < kSize; ++i) {
+          out[j + i] = low[i];
+          out[j + half + i] = high[i];
+        }
+      });
 }
 
 template <bool kBf16>
@@ -158,21 +175,26 @@ void split_heads(const float* qkv, const float* cos, const float* sin, float* q,
   }
 }
 
+/// The gradient of rotate. out may be g.
 template <bool kBf16>
 STC_INLINE void rotate_back(const float* g, const float* cos, const float* sin, float* out, int64_t half) {
-  for (int64_t j = 0; j < half; ++j) {
-    const float low = rounded<kBf16>(g[j]);
-    const float high = rounded<kBf16>(g[j + half]);
-    if (kBf16) {
-      const float c = to_bf16(cos[j]);
-      const float s = to_bf16(sin[j]);
-      out[j] = to_bf16(to_bf16(low * c) + to_bf16(high * s));
-      out[j + half] = to_bf16(to_bf16(high * c) - to_bf16(low * s));
-    } else {
-      out[j] = low * cos[j] + high * sin[j];
-      out[j + half] = high * cos[j] - low * sin[j];
-    }
-  }
+  in_blocks(
+      half, [=](int64_t j, auto block) __attribute__((always_inline)) {
+        constexpr int kSize = decltype(block)::kSize;
+        float low[kSize], high[kSize];
+        for (int i = 0; i < kSize; ++i) {
+          const float a = rounded<kBf16>(g[j + i]);
+          const float b = rounded<kBf16>(g[j + half + i]);
+          const float c = rounded<kBf16>(cos[j + i]);
+          const float s = rounded<kBf16>(sin[j + i]);
+          low[i] = rounded<kBf16>(rounded<kBf16>(a * c) + rounded<kBf16>(b * s));
+          high[i] = rounded<kBf16>(rounded<kBf16>(b * c) - rounded<kBf16>(a * s));
+        }
+        for (int i = 0; i < kSize; ++i) {
+          out[j + i] = low[i];
+          out[j + half + i] = high[i];
+        }
+      });
 }
 
 STC_INLINE void sum_copies(const float* from, int64_t stride, int64_t copies, float* to, int64_t D) {

@@ -3,11 +3,22 @@
 
 #define STC_INLINE inline __attribute__((always_inline))
 
+typedef float Lanes4 __attribute__((vector_size(16)));
+typedef float LooseLanes4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+STC_INLINE Lanes4 lanes4(const float* at) { return *(const LooseLanes4*)at; }
+STC_INLINE Lanes4 larger(Lanes4 x, Lanes4 y) { return y > x ? y : x; }
+
 STC_INLINE float sum_lanes(const float* lanes) {
-  float half[8];
-  for (int i = 0; i < 8; ++i) half[i] = lanes[i] + lanes[i + 8];
-  for (int i = 0; i < 4; ++i) half[i] += half[i + 4];
-  return (half[0] + half[2]) + (half[1] + half[3]);
+  const Lanes4 four = (lanes4(lanes) + lanes4(lanes + 8)) + (lanes4(lanes + 4) + lanes4(lanes + 12));
+  return (four[0] + four[2]) + (four[1] + four[3]);
+}
+
+STC_INLINE float max_lanes(const float* lanes) {
+  const Lanes4 four = larger(larger(lanes4(lanes), lanes4(lanes + 8)), larger(lanes4(lanes + 4), lanes4(lanes + 12)));
+  const float x = four[1] > four[0] ? four[1] : four[0];
+  const float y = four[3] > four[2] ? four[3] : four[2];
+  return y > x ? y : x;
 }
 
 STC_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
@@ -61,9 +72,7 @@ STC_INLINE float max_of(const float* x, int64_t n) {
     for (int64_t l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
   }
   for (; i < n; ++i) lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
-  float out = lanes[0];
-  for (int64_t l = 1; l < kLanes; ++l) out = lanes[l] > out ? lanes[l] : out;
-  return out;
+  return max_lanes(lanes);
 }
 
 /// to = exp(scale * x - shift); returns the sum. to may be x, or null.
@@ -109,6 +118,36 @@ STC_INLINE float exponents(float* row, const bool* keys, int64_t visible, float 
       row[j] = keys[j] ? row[j] : 0.0F;
       total += row[j];
     }
+  }
+  return total;
+}
+
+/// exponents() for a row with room up to the next multiple of kLanes, where it leaves zeros: whole vectors, the same
+/// sums.
+STC_INLINE float padded_exponents(float* row, const bool* keys, int64_t visible, float scale, float& shift) {
+  constexpr float kHidden = -3.0e38F;
+  if (keys != nullptr) {
+    for (int64_t j = 0; j < visible; ++j) row[j] = keys[j] ? row[j] : kHidden;
+  }
+  const int64_t last = (visible - 1) / kLanes * kLanes;
+  for (int64_t l = 0; l < kLanes; ++l) row[last + l] = last + l < visible ? row[last + l] : kHidden;
+  const float top = max_of(row, last + kLanes);
+  if (top == kHidden) return 0.0F;
+  shift = top * scale;
+  float lanes[kLanes] = {};
+  for (int64_t i = 0; i <= last; i += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) {
+      const float e = exp_fast(scale * row[i + l] - shift);
+      const float seen = i + l < visible ? e : 0.0F;
+      row[i + l] = seen;
+      lanes[l] += seen;
+    }
+  }
+  if (keys == nullptr) return sum_lanes(lanes);
+  float total = 0.0F;
+  for (int64_t j = 0; j < visible; ++j) {
+    row[j] = keys[j] ? row[j] : 0.0F;
+    total += row[j];
   }
   return total;
 }

@@ -13,7 +13,6 @@
 typedef float Vec __attribute__((vector_size(STC_VECTOR_BYTES)));
 typedef float LooseVec __attribute__((vector_size(STC_VECTOR_BYTES), aligned(4), may_alias));
 constexpr int64_t kWidth = STC_VECTOR_BYTES / 4;
-constexpr int kTileRows = 6;
 constexpr int kTileVecs = STC_VECTOR_BYTES == 64 ? 4 : 2;
 
 /// C (+)= A B of M rows and N vectors; A by strides (row, col), B and C dense in their columns.
@@ -37,32 +36,47 @@ void product_tile(const float* a, int64_t row, int64_t col, const float* b, int6
   }
 }
 
+/// Rows of a tile of N vectors: enough sums under way to hide the time of a multiplication, few enough for the
+/// registers.
+template <int N>
+constexpr int tile_rows() {
+  if (N == 4) return 6;
+  if (N == 2) return STC_VECTOR_BYTES == 64 ? 8 : 6;
+  return STC_VECTOR_BYTES == 64 ? 16 : 8;
+}
+
+/// The last rows, fewer than a tile.
+template <int M, int N>
+void product_rest(const float* a, int64_t row, int64_t col, int64_t rows, const float* b, int64_t ldb, int64_t inner,
+                  float* c, int64_t ldc, bool add) {
+  if constexpr (M > 0) {
+    if (rows < M) return product_rest<M - 1, N>(a, row, col, rows, b, ldb, inner, c, ldc, add);
+    product_tile<M, N>(a, row, col, b, ldb, inner, c, ldc, add);
+  }
+}
+
 template <int N>
 void product_panel(const float* a, int64_t row, int64_t col, int64_t rows, const float* b, int64_t ldb, int64_t inner,
                    float* c, int64_t ldc, bool add) {
+  constexpr int kTileRows = tile_rows<N>();
   int64_t i = 0;
   for (; i + kTileRows <= rows; i += kTileRows) {
     product_tile<kTileRows, N>(a + i * row, row, col, b, ldb, inner, c + i * ldc, ldc, add);
   }
-  a += i * row;
-  c += i * ldc;
-  switch (rows - i) {
-    case 5: return product_tile<5, N>(a, row, col, b, ldb, inner, c, ldc, add);
-    case 4: return product_tile<4, N>(a, row, col, b, ldb, inner, c, ldc, add);
-    case 3: return product_tile<3, N>(a, row, col, b, ldb, inner, c, ldc, add);
-    case 2: return product_tile<2, N>(a, row, col, b, ldb, inner, c, ldc, add);
-    case 1: return product_tile<1, N>(a, row, col, b, ldb, inner, c, ldc, add);
-    default: return;
-  }
+  product_rest<kTileRows - 1, N>(a + i * row, row, col, rows - i, b, ldb, inner, c + i * ldc, ldc, add);
 }
 
 /// C (rows, cols) (+)= A (rows, inner) B (inner, cols). cols is a multiple of 16.
 void small_product(const float* a, int64_t row, int64_t col, int64_t rows, const float* b, int64_t ldb, int64_t inner,
                    float* c, int64_t ldc, int64_t cols, bool add) {
   int64_t j = 0;
-  for (; j + kTileVecs * kWidth <= cols; j += kTileVecs * kWidth) {
-    product_panel<kTileVecs>(a, row, col, rows, b + j, ldb, inner, c + j, ldc, add);
+  if constexpr (kTileVecs > 2) {
+    for (; j + kTileVecs * kWidth <= cols; j += kTileVecs * kWidth) {
+      product_panel<kTileVecs>(a, row, col, rows, b + j, ldb, inner, c + j, ldc, add);
+    }
   }
+  for (; j + 2 * kWidth <= cols; j += 2 * kWidth)
+    product_panel<2>(a, row, col, rows, b + j, ldb, inner, c + j, ldc, add);
   for (; j < cols; j += kWidth) product_panel<1>(a, row, col, rows, b + j, ldb, inner, c + j, ldc, add);
 }
 
@@ -162,7 +176,7 @@ STC_INLINE float softmax_row(const AttentionCall& call, const bool* keys, float*
   const int64_t visible = t + 1;
   float* stats = call.stats + 2 * r;
   float shift = 0.0F;
-  const float total = exponents(row, keys, visible, call.scale, shift);
+  const float total = padded_exponents(row, keys, visible, call.scale, shift);
   if (total == 0.0F) {
     zero(row, width);
     stats[0] = stats[1] = 0.0F;
@@ -171,7 +185,8 @@ STC_INLINE float softmax_row(const AttentionCall& call, const bool* keys, float*
   const float inverse = 1.0F / total;
   stats[0] = shift;
   stats[1] = inverse;
-  zero(row + visible, width - visible);
+  const int64_t padded = (visible + kLanes - 1) / kLanes * kLanes;
+  zero(row + padded, width - padded);
   if (!call.dropout.active()) return inverse;
   for (int64_t j = 0; j < visible; ++j) {
     row[j] = rounded<kBf16>(row[j] * inverse * call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j)));
@@ -219,24 +234,32 @@ STC_INLINE void softmax_row_backward(const AttentionCall& call, const bool* keys
   const int64_t visible = t + 1;
   const float shift = call.stats[2 * r];
   const float inverse = call.stats[2 * r + 1];
-  for (int64_t j = 0; j < visible; ++j) p[j] = exp_fast(call.scale * p[j] - shift) * inverse;
+  const bool dropped = call.dropout.active();
+  if (dropped) {
+    for (int64_t j = 0; j < visible; ++j) dp[j] *= call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j));
+  }
+  // Whole vectors up to `padded`: zeros from `visible` on.
+  const int64_t last = (visible - 1) / kLanes * kLanes;
+  const int64_t padded = last + kLanes;
+  for (int64_t i = 0; i < last; ++i) p[i] = exp_fast(call.scale * p[i] - shift) * inverse;
+  for (int64_t i = last; i < padded; ++i) {
+    const float e = exp_fast(call.scale * p[i] - shift) * inverse;
+    p[i] = i < visible ? e : 0.0F;
+    dp[i] = i < visible ? dp[i] : 0.0F;
+  }
   if (keys != nullptr) {
     for (int64_t j = 0; j < visible; ++j) p[j] = keys[j] ? p[j] : 0.0F;
   }
-  if (call.dropout.active()) {
-    for (int64_t j = 0; j < visible; ++j) dp[j] *= call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j));
-  }
-  const float inner = dot(dp, p, visible);
-  if (call.dropout.active()) {
+  const float inner = dot(dp, p, padded);
+  for (int64_t i = 0; i < padded; ++i) dp[i] = call.scale * p[i] * (dp[i] - inner);
+  if (dropped) {
     for (int64_t j = 0; j < visible; ++j) {
-      dp[j] = rounded<kBf16>(call.scale * p[j] * (dp[j] - inner));
+      dp[j] = rounded<kBf16>(dp[j]);
       p[j] = rounded<kBf16>(p[j] * call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j)));
     }
-  } else {
-    for (int64_t j = 0; j < visible; ++j) dp[j] = call.scale * p[j] * (dp[j] - inner);
   }
-  zero(p + visible, width - visible);
-  zero(dp + visible, width - visible);
+  zero(p + padded, width - padded);
+  zero(dp + padded, width - padded);
 }
 
 template <bool kBf16>
