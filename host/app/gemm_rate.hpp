@@ -26,8 +26,8 @@ struct MatrixShape {
 };
 
 /// The least time in seconds of the three products of each matrix: forward (positions, out), the gradient of its input
-/// (positions, in) and its own gradient (out, in), each timed alone, with the engine that the fused pass takes. About
-/// half a second for each different shape. \param bf16  as gemm::Product's
+/// (positions, in) and its own gradient (out, in), each timed alone, with the engine that the fused pass takes, on one
+/// thread or on all, whichever is faster. About 0.8 s for each different shape. \param bf16  as gemm::Product's
 double products_seconds(const std::vector<MatrixShape>& matrices, int64_t positions, bool bf16, int64_t threads);
 
 }  // namespace stc::host
