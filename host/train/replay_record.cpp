@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <sstream>
 
+#include "host/checkpoint/file_system.hpp"
 #include "host/checkpoint/json_text.hpp"
 #include "host/checkpoint/layout.hpp"
 #include "host/errors/error.hpp"
@@ -72,12 +72,9 @@ void write_text(const fs::path& path, const std::string& text) {
   if (!out) throw CheckpointError(path.string() + ": cannot be written");
 }
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in) throw CheckpointError(path.string() + ": cannot be read");
-  return text.str();
+std::string read_text(const std::string& path) {
+  const FileView view = FileSystem::real().map(path);
+  return {reinterpret_cast<const char*>(view.data), view.bytes};
 }
 
 std::shared_ptr<const Batch> batch_of(const Value& item, size_t index, const SafetensorsFile& file) {
@@ -139,7 +136,7 @@ ReplayRecord read_replay_record(const std::string& path) {
   record.weights = weights.tensors();
   try {
     const fs::path file = folder / kRecordFile;
-    const Value value = parse_json_strictly(file.string(), read_text(file), kMaxDepth);
+    const Value value = parse_json_strictly(file.string(), read_text(file.string()), kMaxDepth);
     record.step = value.at("step").get<uint64_t>();
     record.run_id = value.at("run_id").get<std::string>();
     record.policy = value.at("policy").get<std::string>();

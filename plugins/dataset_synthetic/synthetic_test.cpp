@@ -55,6 +55,17 @@ BOOST_AUTO_TEST_CASE(conforms) {
   BOOST_TEST(report.passed(), report.text());
 }
 
+BOOST_AUTO_TEST_CASE(has_one_split_and_its_samples) {
+  const stc::testing::Subject subject(&stc_plugin_entry_v1, STC_KIND_DATASET, "synthetic");
+  stc::testing::FakeHost host;
+  const stc::testing::DatasetInstance dataset(subject, host, {{"num_tokens", 20}});
+  const stc::testing::detail::OpenStream test(dataset, "test"), train(dataset, "train");
+  BOOST_TEST(test.error.message == "synthetic: no split test, it has train");
+  stc_row_buffer buffers[2] = {};
+  BOOST_TEST(train.get({3, 20}, buffers).message == "synthetic: sample 20 of 20");
+  BOOST_TEST(train.get({-1}, buffers).message == "synthetic: sample -1 of 20");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(tokens)

@@ -380,6 +380,20 @@ BOOST_AUTO_TEST_CASE(files_that_cannot_be_read_are_errors_of_the_key) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_read_that_fails_names_its_offset) {
+  // The memory of this process: a file by its type, whose first page is not there.
+  BOOST_TEST(create_error("/proc/self/mem") == "/proc/self/mem: Input/output error, reading at offset 0");
+}
+
+BOOST_AUTO_TEST_CASE(has_one_split) {
+  const Folder folder;
+  FakeHost host;
+  const std::string path = write(folder, "a.txt", "text").string();
+  const DatasetInstance dataset(text_plugin(), host, {{"text_path", path}});
+  const stc::testing::detail::OpenStream stream(dataset, "test");
+  BOOST_TEST(stream.error.message == path + ": no split test, it has train");
+}
+
 BOOST_AUTO_TEST_CASE(fingerprint_follows_the_content_alone) {
   const Folder folder;
   const std::string text = random_text(5, 100);

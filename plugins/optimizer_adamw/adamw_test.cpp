@@ -265,6 +265,18 @@ BOOST_AUTO_TEST_CASE(refuses_parameters_that_it_cannot_update) {
   BOOST_TEST(refusal({block.narrow(0, 0, 10), block.narrow(0, 10, 10)}) == "nothing was thrown");
 }
 
+BOOST_AUTO_TEST_CASE(is_bound_once_and_knows_its_groups) {
+  const at::Tensor tensor = at::ones({2});
+  Trained trained(world(), "adamw", section(), {tensor});
+  stc::host::ModelParameter more;
+  more.name = "more";
+  more.tensor = stc::host::borrow_handle(tensor);
+  BOOST_TEST(message_of([&] { trained.optimizer.bind({&more}, {0}, {{}}); }) ==
+             "plugin adamw (optimizer): bind: bind: called twice");
+  BOOST_TEST(message_of([&] { trained.optimizer.set_group(1, {}); }) ==
+             "plugin adamw (optimizer): set_group: set_group: got index 1, there are 1 groups");
+}
+
 BOOST_AUTO_TEST_CASE(names_the_key_of_a_bad_setting) {
   Value one = section();
   one["betas"] = Value::array({0.9});

@@ -144,11 +144,18 @@ BOOST_AUTO_TEST_CASE(errors_of_the_base_come_through_with_their_key) {
              "optimizer.betas: plugin adamw (optimizer): create: got 1 values, expected 2");
   BOOST_TEST(message_of([&] { Trained(world(), "cautious", section("cautious"), {at::ones({2})}); }) ==
              "optimizer.name: got cautious, which wraps another optimizer; name that one");
+  Value unnamed = section("adamw");
+  unnamed.erase("name");
+  BOOST_TEST(message_of([&] { Trained(world(), "cautious", unnamed, {at::ones({2})}); }) ==
+             "optimizer.name: is missing, it says which optimizer is made cautious");
   BOOST_TEST(message_of([&] { Trained(world(), "cautious", section("adanw"), {at::ones({2})}); }).find("adanw") !=
              std::string::npos);
   Trained good(world(), "cautious", section("adamw"), {at::ones({2})});
   BOOST_TEST(message_of([&] { good.step({at::ones({3})}); }) ==
              "plugin cautious (optimizer): step: plugin adamw: parameter p0: gradient has shape (3), expected (2)");
+  Trained rigid(world(), "cautious", section("test_sgd"), {at::ones({2})});
+  BOOST_TEST(message_of([&] { rigid.optimizer.set_group(0, {}); }) ==
+             "plugin cautious (optimizer): set_group: optimizer test_sgd has no set_group");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -404,6 +404,52 @@ BOOST_AUTO_TEST_CASE(refuses_parameters_and_settings_that_it_cannot_use) {
   BOOST_TEST(holds(setting("muon_norm_eps", 0.0), "optimizer.muon_norm_eps: got 0"));
 }
 
+BOOST_AUTO_TEST_CASE(is_bound_once) {
+  const at::Tensor tensor = at::ones({2});
+  Trained trained(world(), "muon", section(), {tensor});
+  stc::host::ModelParameter more;
+  more.name = "more";
+  more.tensor = stc::host::borrow_handle(tensor);
+  BOOST_TEST(message_of([&] { trained.optimizer.bind({&more}, {0}, {{}}); }) ==
+             "plugin muon (optimizer): bind: bind: called twice");
+}
+
+/// Stands in for adamw, without an extension.
+stc_error* create_plain_inner(void*, int32_t, const char*, const stc_config*, const void** table, void** instance,
+                              const stc_plugin** plugin) {
+  static int place = 0;
+  static const stc_plugin declared = [] {
+    stc_plugin out{};
+    out.name = "adamw";
+    return out;
+  }();
+  static const stc_optimizer_api api = [] {
+    stc_optimizer_api out{};
+    out.struct_size = sizeof out;
+    out.destroy = [](stc_optimizer*) {};
+    return out;
+  }();
+  *table = &api;
+  *instance = &place;
+  *plugin = &declared;
+  return nullptr;
+}
+
+BOOST_AUTO_TEST_CASE(is_cautious_only_with_an_adamw_that_can_be) {
+  stc::host::install_torch_services();
+  const stc::testing::Subject subject(stc::test::plugin_folder() + "/stc_optimizer_muon.so", STC_KIND_OPTIMIZER,
+                                      "muon");
+  stc::testing::FakeHost host;
+  host.table().create_inner = &create_plain_inner;
+  const stc::testing::Instance<stc_optimizer_api, stc_optimizer> muon(subject, host, {});
+  BOOST_REQUIRE(muon.error().message == "");
+  const auto* cautious =
+      static_cast<const stc_optimizer_cautious*>(muon.api().get_extension(muon.get(), STC_OPTIMIZER_CAUTIOUS));
+  BOOST_REQUIRE(cautious != nullptr);
+  BOOST_TEST(muon.call(cautious->set_cautious, 1).message ==
+             "cautious: plugin adamw has no extension " STC_OPTIMIZER_CAUTIOUS);
+}
+
 BOOST_AUTO_TEST_CASE(refuses_a_state_that_is_not_its_own_and_keeps_what_it_has) {
   const std::vector<at::Tensor> initial = {at::ones({4, 3}), at::ones({3})};
   Trained trained(world(), "muon", section(), initial, {{1.0, 0.1}}, {}, {STC_ROLE_LINEAR, STC_ROLE_NORM});

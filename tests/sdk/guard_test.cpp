@@ -161,8 +161,9 @@ BOOST_AUTO_TEST_CASE(cancelled_throws) {
   const stc::Host host(fake.table());
   host.throw_if_cancelled();
   fake.cancelled = true;
-  BOOST_CHECK_EXCEPTION(host.throw_if_cancelled(), Fault,
-                        [](const Fault& fault) { return fault.code() == STC_ERROR_CANCELLED; });
+  BOOST_CHECK_EXCEPTION(host.throw_if_cancelled(), Fault, [](const Fault& fault) {
+    return fault.code() == STC_ERROR_CANCELLED && std::string(fault.what()) == "the run is ending";
+  });
 }
 
 BOOST_AUTO_TEST_CASE(values_of_another_kind_say_both_kinds) {

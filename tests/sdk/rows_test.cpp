@@ -113,7 +113,9 @@ BOOST_AUTO_TEST_CASE(more_rows_than_asked_for_are_refused) {
   Buffers buffers(1, 10);
   Rows rows = buffers.next();
   BOOST_TEST(add(rows, "a", 1));
-  BOOST_CHECK_THROW(add(rows, "b", 2), Fault);
+  BOOST_CHECK_EXCEPTION(add(rows, "b", 2), Fault, [](const Fault& fault) {
+    return std::string(fault.what()) == "rows: more rows written than the 1 asked for";
+  });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

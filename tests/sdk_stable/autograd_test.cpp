@@ -30,7 +30,8 @@ struct Function {
   int forwards = 0, backwards = 0, releases = 0;
   bool recorded = false;  // forward saw gradient mode on
   bool null_grad_seen = false;
-  bool forward_fails = false, backward_fails = false, backward_throws = false, too_many_saved = false;
+  bool forward_fails = false, backward_fails = false, backward_throws = false, too_many_saved = false,
+       output_missing = false;
 
   static stc_error* forward(void* ctx, const stc_tensor* inputs, uint32_t, stc_tensor* outputs, uint32_t,
                             stc_tensor* saved, uint32_t max_saved, uint32_t* num_saved) {
@@ -42,7 +43,7 @@ struct Function {
     const at::Tensor& y = to_tensor(inputs[1]);
     const at::Tensor w = x.exp();
     outputs[0] = to_handle(x * y);
-    outputs[1] = to_handle(w);
+    if (!self.output_missing) outputs[1] = to_handle(w);
     saved[0] = to_handle(x);
     saved[1] = to_handle(y);
     saved[2] = to_handle(w);
@@ -149,8 +150,12 @@ BOOST_AUTO_TEST_CASE(errors_of_forward_come_back_and_nothing_is_kept) {
   BOOST_TEST(results.empty());
   Function greedy;
   greedy.too_many_saved = true;
-  BOOST_TEST(greedy.apply(leaf(), leaf(), results).code == STC_ERROR_INVALID_ARGUMENT);
+  BOOST_TEST(greedy.apply(leaf(), leaf(), results).message == "product: forward: saved 37 tensors, allowed 36");
   BOOST_TEST(greedy.releases == 1);
+  Function forgetful;
+  forgetful.output_missing = true;
+  BOOST_TEST(forgetful.apply(leaf(), leaf(), results).message == "product: forward: output 1 was not written");
+  BOOST_TEST(forgetful.releases == 1);
 }
 
 BOOST_AUTO_TEST_CASE(errors_of_backward_end_the_pass) {
@@ -185,6 +190,10 @@ BOOST_AUTO_TEST_CASE(a_graph_is_used_once_unless_it_is_retained) {
   BOOST_TEST(at::equal(x.grad(), y.detach() * 2));
   BOOST_CHECK_THROW(loss.backward(), std::exception);
   BOOST_TEST(function.backwards == 2);
+  // The way from one output on to another sum is new; the node behind it is the one that was used.
+  BOOST_CHECK_EXCEPTION(results[0].sum().backward(), stc::host::TrainError, [](const stc::host::TrainError& error) {
+    return std::string(error.what()) == "product: backward: its saved tensors are gone, the graph was used before";
+  });
 }
 
 BOOST_AUTO_TEST_CASE(changing_a_saved_tensor_in_place_is_an_error_not_a_wrong_gradient) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -13,6 +14,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 
+#include "host/errors/error.hpp"
 #include "host/services/services.hpp"
 #include "tests/support/torch_plugins.hpp"
 
@@ -101,6 +103,20 @@ BOOST_AUTO_TEST_CASE(tensor_from_buffer_refuses_shapes_that_do_not_fit) {
   buffer.dtype = 77;
   BOOST_TEST(message() == "tensor_from_buffer: dtype code 77 is unknown");
   BOOST_TEST(handle == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(element_types_without_a_counterpart_are_named) {
+  const auto message = [](const std::function<void()>& function) -> std::string {
+    try {
+      function();
+    } catch (const stc::host::TrainError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  BOOST_TEST(message([] { stc::host::to_scalar_type(77); }) == "tensor: dtype code 77 is none of stc's");
+  BOOST_TEST(message([] { stc::host::to_stc_dtype(at::kComplexFloat); }) ==
+             "tensor: dtype ComplexFloat has no code at the plugin boundary");
 }
 
 BOOST_AUTO_TEST_CASE(operator_check_compares_types_in_order) {

@@ -123,6 +123,8 @@ BOOST_AUTO_TEST_CASE(sizes_that_do_not_fit_name_their_key) {
       config_says("d_model", "got 60 for 4 heads of 15, expected an even head size (rotary positions)"));
   BOOST_CHECK_EXCEPTION(Transformer(with([](Config& c) { c.vocab_size = 0; })), Fault,
                         config_says("vocab_size", "got 0, expected > 0"));
+  BOOST_CHECK_EXCEPTION(Transformer(with([](Config& c) { c.d_ff = 1; })), Fault,
+                        config_says("d_ff", "got 1, expected at least 2"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -342,6 +344,7 @@ BOOST_AUTO_TEST_CASE(steps_give_the_logits_of_the_whole_prefix) {
 
 BOOST_AUTO_TEST_CASE(lengths_beyond_the_block_are_errors) {
   Transformer model(small_config());
+  BOOST_CHECK_EXCEPTION(model.generate_begin(0, 8), Fault, says("generate: got 0 rows, expected > 0"));
   BOOST_CHECK_EXCEPTION(model.generate_begin(1, 33), Fault,
                         says("generate: length 33, expected 1 to the block size 32"));
   Cache cache = model.generate_begin(2, 8);

@@ -43,6 +43,14 @@ BOOST_AUTO_TEST_CASE(use_memory_again_only_when_nobody_holds_it) {
   BOOST_TEST(view_of_host(strided).equal(at::tensor({1.0f, 3.0f, 2.0f, 4.0f}).view({2, 2})));
 }
 
+BOOST_AUTO_TEST_CASE(that_hold_more_or_less_than_their_shape_are_refused) {
+  HostTensor tensor = copy_to_host("w", at::tensor({1.0f, 2.0f}));
+  tensor.shape = {3};
+  BOOST_CHECK_EXCEPTION(view_of_host(tensor), CheckpointError, [](const CheckpointError& error) {
+    return std::string(error.what()) == "w: holds 8 bytes, its shape and dtype need 12";
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(plugin_state)
@@ -150,7 +158,13 @@ BOOST_AUTO_TEST_CASE(continues_the_same_stream) {
   BOOST_CHECK(at::rand({100}).equal(next));
 }
 
-BOOST_AUTO_TEST_CASE(refuses_a_state_of_another_size) { BOOST_CHECK_THROW(restore_rng_state("00ff"), CheckpointError); }
+BOOST_AUTO_TEST_CASE(refuses_a_state_of_another_size) {
+  BOOST_CHECK_EXCEPTION(restore_rng_state("00ff"), CheckpointError, [](const CheckpointError& error) {
+    BOOST_TEST(std::string(error.what()).starts_with("state.json: rng.cpu: "));
+    BOOST_TEST(error.hint() == "the checkpoint was written with another LibTorch");
+    return true;
+  });
+}
 
 BOOST_AUTO_TEST_SUITE_END()
 
