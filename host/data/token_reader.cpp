@@ -114,7 +114,9 @@ void TokenReader::append_text(const RaggedRow& row) {
     text_ += row.bytes;
     text = text_;
   }
-  const uint64_t cut = !row.continues ? text.size() : safe_cut_ ? tokenizer_->safe_cut(text) : 0;
+  const uint64_t cut = !row.continues ? text.size()
+                       : safe_cut_    ? std::min<uint64_t>(tokenizer_->safe_cut(text), text.size())
+                                      : 0;
   if (cut > 0) tokenizer_->encode(text.substr(0, cut), ids_);
   if (text_.empty()) {
     text_.assign(text.substr(cut));

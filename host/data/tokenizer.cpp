@@ -63,9 +63,7 @@ uint64_t Tokenizer::size() const {
 bool Tokenizer::has_safe_cut() const { return api<stc_tokenizer_api>().safe_cut != nullptr; }
 
 uint64_t Tokenizer::safe_cut(std::string_view text) const {
-  const uint64_t cut =
-      call("safe_cut", [&] { return api<stc_tokenizer_api>().safe_cut(raw_, text.data(), text.size()); });
-  return std::min<uint64_t>(cut, text.size());
+  return call("safe_cut", [&] { return api<stc_tokenizer_api>().safe_cut(raw_, text.data(), text.size()); });
 }
 
 }  // namespace stc::host

@@ -23,7 +23,7 @@ class Tokenizer : public Instance {
   uint64_t size() const;
   /// False when the plugin cannot say where a stream may be cut: documents are then collected whole.
   bool has_safe_cut() const;
-  /// Length of the longest prefix after which the stream may be cut without changing an id.
+  /// Length of the longest prefix after which the stream may be cut without changing an id, as the plugin says it.
   uint64_t safe_cut(std::string_view text) const;
   /// The plugin's own keys, completed: part of the data's fingerprint.
   const Value& keys() const { return keys_; }

@@ -1,5 +1,8 @@
 #include "host/config/settings.hpp"
 
+#include <stdexcept>
+#include <string>
+
 #include <boost/test/unit_test.hpp>
 
 #include "tests/host/config/fake_catalog.hpp"
@@ -7,6 +10,12 @@
 namespace stc::host::test {
 
 BOOST_AUTO_TEST_SUITE(settings)
+
+BOOST_AUTO_TEST_CASE(a_key_that_the_program_does_not_have_is_named) {
+  BOOST_CHECK_EXCEPTION(load("").at("run.none"), std::out_of_range, [](const std::out_of_range& error) {
+    return std::string(error.what()) == "no configuration key run.none";
+  });
+}
 
 BOOST_AUTO_TEST_CASE(defaults) {
   Settings settings = make_settings(load(""));
