@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <omp.h>
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -21,7 +23,13 @@
 #include "host/services/services.hpp"
 #include "host/services/tensor_handle.hpp"
 #include "host/services/torch_autograd.hpp"
+#include "host/services/worker_pool.hpp"
 #include "stc/core/dtype.hpp"
+
+// Of MKL, where LibTorch is built with it: threads of the calling thread's products. \returns what it was, 0: none set.
+extern "C" {
+__attribute__((weak)) int MKL_Set_Num_Threads_Local(int threads);
+}
 
 namespace stc::host {
 namespace {
@@ -156,27 +164,53 @@ stc_error* operator_check(void*, const char* text) {
   });
 }
 
-#if defined(__SANITIZE_THREAD__)
-
-/// ThreadSanitizer does not see how the threads of libgomp, which is not instrumented, wait for each other: the same
-/// loop on threads that it sees.
-void parallel_for(void*, int64_t n, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* arg) {
-  const int64_t chunks = std::clamp<int64_t>(n / std::max<int64_t>(grain, 1), 1, at::get_num_threads());
-  std::vector<std::thread> threads;
-  for (int64_t i = 1; i < chunks; ++i) {
-    threads.emplace_back([=] { fn(arg, n * i / chunks, n * (i + 1) / chunks); });
+/// LibTorch's own loops and products on one thread: within a loop of ours the other threads are at work already.
+class AloneInLoop {
+ public:
+  AloneInLoop() : threads_(omp_get_max_threads()) {
+    omp_set_num_threads(1);
+    if (&MKL_Set_Num_Threads_Local != nullptr) library_threads_ = MKL_Set_Num_Threads_Local(1);
   }
-  if (n > 0) fn(arg, 0, n / chunks);
-  for (std::thread& thread : threads) thread.join();
+  ~AloneInLoop() {
+    if (&MKL_Set_Num_Threads_Local != nullptr) MKL_Set_Num_Threads_Local(library_threads_);
+    omp_set_num_threads(threads_);
+  }
+  AloneInLoop(const AloneInLoop&) = delete;
+  AloneInLoop& operator=(const AloneInLoop&) = delete;
+
+ private:
+  int threads_, library_threads_ = 0;
+};
+
+thread_local bool in_loop = false;
+
+/// Of so many threads, the caller included. Lives until the process ends: its workers may sleep then.
+WorkerPool& pool_of(int threads) {
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<WorkerPool>>& pools = *new std::vector<std::unique_ptr<WorkerPool>>();
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (const auto& pool : pools) {
+    if (pool->workers() == threads - 1) return *pool;
+  }
+  pools.push_back(std::make_unique<WorkerPool>(threads - 1, [] {
+    in_loop = true;
+    static thread_local AloneInLoop for_good;
+  }));
+  return *pools.back();
 }
 
-#else
-
+/// Chunks as at::parallel_for cuts them.
 void parallel_for(void*, int64_t n, int64_t grain, void (*fn)(void*, int64_t, int64_t), void* arg) {
-  at::parallel_for(0, n, std::max<int64_t>(grain, 1), [&](int64_t begin, int64_t end) { fn(arg, begin, end); });
+  if (n <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int all = in_loop || n <= grain ? 1 : at::get_num_threads();
+  const int64_t threads = std::min<int64_t>(all, (n + grain - 1) / grain);
+  if (threads <= 1) return fn(arg, 0, n);
+  const AloneInLoop alone;
+  in_loop = true;
+  pool_of(all).run(n, (n + threads - 1) / threads, fn, arg);
+  in_loop = false;
 }
-
-#endif
 
 /// Page-locked blocks by address; ordinary ones are not listed.
 struct PinnedBlocks {

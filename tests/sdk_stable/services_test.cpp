@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -152,10 +153,12 @@ BOOST_AUTO_TEST_CASE(parallel_for_covers_each_index_once) {
   for (const auto& count : seen) BOOST_REQUIRE(count == 1);
 }
 
+/// Each chunk waits for the other one, so that no thread can take both.
 BOOST_AUTO_TEST_CASE(parallel_for_uses_the_threads) {
   const int before = at::get_num_threads();
   at::set_num_threads(2);
   struct Seen {
+    std::atomic<int> chunks{0};
     std::mutex mutex;
     std::set<std::thread::id> threads;
   } seen;
@@ -163,12 +166,44 @@ BOOST_AUTO_TEST_CASE(parallel_for_uses_the_threads) {
       table().ctx, 2, 1,
       [](void* arg, int64_t, int64_t) {
         auto& all = *static_cast<Seen*>(arg);
+        ++all.chunks;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (all.chunks < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
         const std::lock_guard lock(all.mutex);
         all.threads.insert(std::this_thread::get_id());
       },
       &seen);
   at::set_num_threads(before);
   BOOST_TEST(seen.threads.size() == 2u);
+}
+
+/// Loops within a loop, LibTorch's too, stay on the thread that they are on, and all threads are back after it.
+BOOST_AUTO_TEST_CASE(loops_within_a_loop_stay_on_their_thread) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  struct Seen {
+    std::mutex mutex;
+    std::set<std::pair<int64_t, int64_t>> inner;
+    std::set<int> torch_threads;
+  } seen;
+  table().parallel_for(
+      table().ctx, 2, 1,
+      [](void* arg, int64_t, int64_t) {
+        table().parallel_for(
+            table().ctx, 100, 1,
+            [](void* seen_by, int64_t begin, int64_t end) {
+              auto& all = *static_cast<Seen*>(seen_by);
+              const std::lock_guard lock(all.mutex);
+              all.inner.emplace(begin, end);
+              all.torch_threads.insert(at::get_num_threads());
+            },
+            arg);
+      },
+      &seen);
+  BOOST_TEST((seen.inner == std::set<std::pair<int64_t, int64_t>>{{0, 100}}));
+  BOOST_TEST((seen.torch_threads == std::set<int>{1}));
+  BOOST_TEST(at::get_num_threads() == 2);
+  at::set_num_threads(before);
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_aligned_and_pinned_memory_needs_a_device) {

@@ -104,8 +104,10 @@ BOOST_AUTO_TEST_CASE(a_library_that_ends_the_process_otherwise_is_not_ok) {
 }
 
 BOOST_AUTO_TEST_CASE(a_child_that_cannot_be_started_is_an_error_of_the_system) {
-  // One descriptor is left, which the loader needs at start; a pipe takes two.
-  const ProcessResult no_pipe = run({"/bin/sh", "-c", "ulimit -n 4; exec \"$0\" plugins check library.so", program()});
+  // One descriptor is left, which the loader needs at start; a pipe takes two. Inherited ones are closed first.
+  const ProcessResult no_pipe =
+      run({"/bin/sh", "-c",
+           "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 4; exec \"$0\" plugins check library.so", program()});
   BOOST_TEST(no_pipe.exit == 2);
   BOOST_TEST(no_pipe.err == could_not("pipe: Too many open files"));
   // Linux takes words of up to 32 pages; the child's word for the file is longer than the caller's.
