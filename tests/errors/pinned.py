@@ -30,7 +30,7 @@ def text_of(path: pathlib.Path) -> str:
 
 def parts(statement: str) -> list[str]:
     code = re.sub(r"//[^\n]*", "", statement)
-    texts = (text.replace('\\"', '"').strip() for text in LITERAL.findall(JOINED.sub("", code)))
+    texts = (text.replace("\\\"", "\"").strip(" :,.;()\"") for text in LITERAL.findall(JOINED.sub("", code)))
     return [text for text in texts if len(text) >= LEAST]
 
 
@@ -62,7 +62,7 @@ def main() -> int:
     for path, line, found in errors(source):
         count += 1
         longest = max(found, key=len)
-        if any(text in said for text in found if len(text) >= 10 or text == longest):
+        if any(text in said for text in found if len(text) >= 9 or text == longest):
             continue
         key = (str(path), longest)
         used.add(key)

@@ -176,11 +176,13 @@ struct Documents {
 /// Documents of token ids by index: document d holds d*100, d*100+1, ...
 struct IdDocuments {
   inline static std::vector<int64_t> lengths;
+  inline static int64_t first = 0;  // id of the first document
   struct Stream {
     void get(std::span<const int64_t> rows, Rows& out) const {
       for (const int64_t row : rows) {
         std::vector<int32_t> ids(static_cast<size_t>(lengths[static_cast<size_t>(row)]));
-        for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(row * 100 + static_cast<int64_t>(i));
+        for (size_t i = 0; i < ids.size(); ++i)
+          ids[i] = static_cast<int32_t>(first + row * 100 + static_cast<int64_t>(i));
         out.add(std::span<const int32_t>(ids));
       }
     }

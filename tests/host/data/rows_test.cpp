@@ -104,6 +104,11 @@ BOOST_AUTO_TEST_CASE(ids_outside_the_vocabulary_name_their_place) {
   blocks->next();
   BOOST_CHECK_EQUAL(data_error([&] { blocks->next(); }),
                     "id_documents: token id 101 in sample 2 (token 8 from cursor 0), expected 0 to 100");
+  IdDocuments::first = -1;
+  const auto negative = table_data<IdDocuments>("id_documents");
+  BOOST_CHECK_EQUAL(data_error([&] { negative->loader(settings)->next(); }),
+                    "id_documents: token id -1, expected 0 to 2147483647");
+  IdDocuments::first = 0;
 }
 
 BOOST_AUTO_TEST_CASE(of_synthetic_data_equal_speedtronic_2_0_0) {

@@ -144,6 +144,14 @@ BOOST_AUTO_TEST_CASE(other_libraries_in_a_folder_are_no_concern) {
   BOOST_TEST(refused_in(folder.path(), again) == 1U);  // named like a plugin: worth a word
 }
 
+BOOST_AUTO_TEST_CASE(a_path_names_one_plugin_of_a_kind) {
+  Registry registry({});
+  BOOST_TEST(error_of([&] { registry.load(STC_KIND_SINK, corpus("two_sinks")); }) ==
+             "error: plugin " + corpus("two_sinks") +
+                 ": holds several plugins of kind sink: first, second\n"
+                 "  hint: name one of them and give the file by --plugin-path\n");
+}
+
 BOOST_AUTO_TEST_CASE(the_process_registry_is_one) {
   Registry& first = process_registry({corpus("good")});
   BOOST_TEST((&process_registry({}) == &first));

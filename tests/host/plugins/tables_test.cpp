@@ -292,15 +292,24 @@ BOOST_AUTO_TEST_CASE(parameters_that_contradict_themselves_are_refused) {
   BOOST_TEST(has(twice.refusal(), "sink made: declares parameter n twice"));
 }
 
+BOOST_AUTO_TEST_CASE(a_parameter_larger_than_its_place_is_refused) {
+  Made made(STC_KIND_SINK);
+  made.use_params({param_named("n")});
+  made.params[0].struct_size += 8;
+  BOOST_TEST(has(made.refusal(), "sink made: parameter 0 is larger than the stride of its array"));
+}
+
 BOOST_AUTO_TEST_CASE(operator_schemas_are_compared_before_the_first_create) {
   static const char* const schemas[] = {"aten::relu(Tensor self) -> Tensor"};
   Made made(STC_KIND_MODEL);
   made.set.schemas = schemas;
   made.set.num_schemas = 1;
   made.note.level = STC_LEVEL_PLAIN;
-  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }), "says level plain, but lists operators"));
+  BOOST_TEST(
+      has(error_of([&] { check_schemas(made.note, &made.set); }), "says level plain, but lists operators of LibTorch"));
   made.note.level = STC_LEVEL_STABLE;
-  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }), "which this program does not hold"));
+  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }),
+                 "calls operators of LibTorch, which this program does not hold\n  hint: load it through stc-host"));
 
   torch_slots().operator_check = [](void*, const char* schema) -> stc_error* {
     return std::string(schema).starts_with("aten::relu(")
@@ -311,8 +320,14 @@ BOOST_AUTO_TEST_CASE(operator_schemas_are_compared_before_the_first_create) {
   static const char* const wrong[] = {"aten::relu(Tensor self) -> Tensor", "aten::rello(Tensor self) -> Tensor"};
   made.set.schemas = wrong;
   made.set.num_schemas = 2;
-  BOOST_TEST(
-      has(error_of([&] { check_schemas(made.note, &made.set); }), "no operator aten::rello(Tensor self) -> Tensor"));
+  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }),
+                 "no operator aten::rello(Tensor self) -> Tensor\n  hint: rebuild it for this host's LibTorch"));
+  static const char* const with_null[] = {nullptr};
+  made.set.schemas = with_null;
+  made.set.num_schemas = 1;
+  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }), "p.so: operator schema 0 is null"));
+  made.set.schemas = nullptr;
+  BOOST_TEST(has(error_of([&] { check_schemas(made.note, &made.set); }), "p.so: lists 1 operator schemas at null"));
   torch_slots().operator_check = nullptr;
 }
 

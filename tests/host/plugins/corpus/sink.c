@@ -41,6 +41,15 @@ __attribute__((
      .name = NOTE_NAME,
      .version = "1.0.0",
      .doc = "a sink that keeps nothing"}};
+#ifdef HOSTILE_SECOND
+__attribute__((
+    used, section(".note.stc"), aligned(4))) static const stc_elf_note_plugin second_note = {
+    sizeof(STC_NOTE_NAME),
+    sizeof(stc_note_plugin),
+    STC_NOTE_TYPE_PLUGIN,
+    STC_NOTE_NAME,
+    {.kind = STC_KIND_SINK, .name = "second", .version = "1.0.0", .doc = "another one"}};
+#endif
 #endif
 
 struct stc_sink {
@@ -114,8 +123,19 @@ static const stc_plugin plugin = {.struct_size = sizeof plugin,
                                   .version = "1.0.0",
                                   .doc = "a sink that keeps nothing",
                                   .table = &table};
+#ifdef HOSTILE_SECOND
+static const stc_plugin second = {.struct_size = sizeof second,
+                                  .kind = STC_KIND_SINK,
+                                  .name = "second",
+                                  .version = "1.0.0",
+                                  .doc = "another one",
+                                  .table = &table};
+static const stc_plugin* const plugins[] = {&plugin, &second};
+#else
 static const stc_plugin* const plugins[] = {&plugin};
-static const stc_plugin_set set = {.struct_size = sizeof set, .plugins = plugins, .num_plugins = 1};
+#endif
+static const stc_plugin_set set = {
+    .struct_size = sizeof set, .plugins = plugins, .num_plugins = sizeof plugins / sizeof plugins[0]};
 
 #ifdef HOSTILE_ABORTS
 __attribute__((constructor)) static void at_load(void) {
