@@ -1,6 +1,6 @@
 /// \file
-/// Threads that share loops. They wait on a futex: between two loops they look for work for some tens of microseconds,
-/// so that the next loop of a small step finds them awake, and then sleep.
+/// Threads that share loops. They wait on a futex: between two loops they look for work for some hundreds of
+/// microseconds, so that the next loop of a small step finds them awake, and then sleep.
 #pragma once
 
 #include <atomic>
