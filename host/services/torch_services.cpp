@@ -194,6 +194,9 @@ WorkerPool& pool_of(int threads) {
   }
   pools.push_back(std::make_unique<WorkerPool>(threads - 1, [] {
     in_loop = true;
+    // LibTorch sets a thread's count when the thread first asks for it: after this, so that it does not undo
+    // AloneInLoop.
+    at::get_num_threads();
     static thread_local AloneInLoop for_good;
   }));
   return *pools.back();
