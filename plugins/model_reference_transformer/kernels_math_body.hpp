@@ -40,24 +40,26 @@ void round_bf16(const float* from, float* to, int64_t begin, int64_t end) {
 }
 
 /// e^x for x <= 88: Cody-Waite reduction and the polynomial of Cephes' expf (relative error below
-/// 2e-7); below -87 the result is about 1e-38 instead of 0. NaN stays NaN.
-STC_INLINE float exp_fast(float x) {
+/// 2e-7); below -87 the result is about 1e-38 instead of 0. NaN stays NaN. Of floats, or of vectors F with Bits
+/// as integers of the same lanes: the same bits.
+template <class F = float, class Bits = int32_t>
+STC_INLINE F exp_fast(F x) {
   constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
-  x = x < -87.0F ? -87.0F : x;
-  x = x > 88.0F ? 88.0F : x;
-  const float shifted = x * 1.44269504088896341F + kMagic;
-  const float n = shifted - kMagic;
-  float r = x - n * 0.693359375F;
+  x = x < -87.0F ? F{} - 87.0F : x;
+  x = x > 88.0F ? F{} + 88.0F : x;
+  const F shifted = x * 1.44269504088896341F + kMagic;
+  const F n = shifted - kMagic;
+  F r = x - n * 0.693359375F;
   r = r + n * 2.12194440e-4F;
-  float p = 1.9875691500e-4F;
+  F p = F{} + 1.9875691500e-4F;
   p = p * r + 1.3981999507e-3F;
   p = p * r + 8.3334519073e-3F;
   p = p * r + 4.1665795894e-2F;
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
   p = p * r * r + r + 1.0F;
-  const int32_t power = (__builtin_bit_cast(int32_t, shifted) - 0x4B400000 + 127) << 23;
-  return p * __builtin_bit_cast(float, power);
+  const Bits power = (__builtin_bit_cast(Bits, shifted) - 0x4B400000 + 127) << 23;
+  return p * __builtin_bit_cast(F, power);
 }
 
 /// x / (1 + e^-x) without overflow for any finite x.

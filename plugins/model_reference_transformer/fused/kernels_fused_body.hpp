@@ -84,13 +84,21 @@ STC_INLINE void zero(float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = 0.0F;
 }
 
+#include "gemm/transpose_body.hpp"
+
 /// (T, D') -> (D, T'), the columns beyond T zero.
 STC_INLINE void transpose_heads(const float* from, int64_t T, int64_t D, int64_t from_stride, float* to,
                                 int64_t to_stride) {
-  for (int64_t t = 0; t < T; ++t) {
-    for (int64_t d = 0; d < D; ++d) to[d * to_stride + t] = from[t * from_stride + d];
+  for (int64_t t = 0; t < to_stride; t += kWidth) {
+    for (int64_t d = 0; d < D; d += kWidth) {
+      Vec rows[kWidth];
+      for (int i = 0; i < kWidth; ++i) {
+        rows[i] = t + i < T ? Vec(*(const LooseVec*)(from + (t + i) * from_stride + d)) : Vec{};
+      }
+      transpose<kWidth / 2>(rows);
+      for (int i = 0; i < kWidth && d + i < D; ++i) *(LooseVec*)(to + (d + i) * to_stride + t) = rows[i];
+    }
   }
-  for (int64_t d = 0; d < D; ++d) zero(to + d * to_stride + T, to_stride - T);
 }
 
 /// The parts of a task's scratch.
@@ -146,12 +154,22 @@ STC_INLINE void pack_keys(const AttentionCall& call, const AttentionPlace& at, c
   }
 }
 
+/// to = factor * from, rounded.
+template <bool kBf16>
+STC_INLINE void copy_row(const float* from, float factor, float* to, int64_t n) {
+  int64_t i = 0;
+  if constexpr (!kBf16) {
+    for (; i + kWidth <= n; i += kWidth) *(LooseVec*)(to + i) = *(const LooseVec*)(from + i) * factor;
+  }
+  for (; i < n; ++i) to[i] = rounded<kBf16>(from[i] * factor);
+}
+
 template <bool kBf16>
 STC_INLINE void pack_values(const AttentionCall& call, const AttentionPlace& at, float* to, int64_t stride) {
   const int64_t D = call.shape.head_dim;
   for (int64_t t = 0; t < call.shape.time; ++t) {
     const float* row = at.qkv + t * call.shape.qkv_dim() + (call.shape.heads() + call.shape.kv_heads + at.h) * D;
-    for (int64_t d = 0; d < D; ++d) to[t * stride + d] = rounded<kBf16>(row[d]);
+    copy_row<kBf16>(row, 1.0F, to + t * stride, D);
     zero(to + t * stride + D, stride - D);
   }
 }
@@ -168,31 +186,7 @@ STC_INLINE void pack_queries(const AttentionCall& call, const AttentionPlace& at
   }
 }
 
-/// Scores of one query become exponents (without dropout) or dropped probabilities; stats are kept.
-/// Returns what the output row is still to be multiplied by.
-template <bool kBf16>
-STC_INLINE float softmax_row(const AttentionCall& call, const bool* keys, float* row, int64_t t, int64_t width,
-                             int64_t r) {
-  const int64_t visible = t + 1;
-  float* stats = call.stats + 2 * r;
-  float shift = 0.0F;
-  const float total = padded_exponents(row, keys, visible, call.scale, shift);
-  if (total == 0.0F) {
-    zero(row, width);
-    stats[0] = stats[1] = 0.0F;
-    return 0.0F;
-  }
-  const float inverse = 1.0F / total;
-  stats[0] = shift;
-  stats[1] = inverse;
-  const int64_t padded = (visible + kLanes - 1) / kLanes * kLanes;
-  zero(row + padded, width - padded);
-  if (!call.dropout.active()) return inverse;
-  for (int64_t j = 0; j < visible; ++j) {
-    row[j] = rounded<kBf16>(row[j] * inverse * call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j)));
-  }
-  return 1.0F;
-}
+#include "kernels_softmax_body.hpp"
 
 template <bool kBf16>
 void attention(const AttentionCall& call, float* out, float* scratch, int64_t task) {
@@ -212,54 +206,14 @@ void attention(const AttentionCall& call, float* out, float* scratch, int64_t ta
       pack_queries<kBf16>(call, at, head, begin, end, s);
       small_product(s.q, s.D, 1, end - begin, s.k_transposed, s.T, D, s.p, s.T, width, false);
       float factors[64];
-      for (int64_t t = begin; t < end; ++t) {
-        factors[t - begin] = softmax_row<kBf16>(call, at.keys, s.p + (t - begin) * s.T, t, width,
-                                                (at.b * call.shape.heads() + head) * T + t);
-      }
+      softmax<kBf16>(call, at.keys, {begin, end, width, (at.b * call.shape.heads() + head) * T, s.T}, s.p, factors);
       small_product(s.p, s.T, 1, end - begin, v, s.D, end, s.dq, s.D, s.D, false);
       for (int64_t t = begin; t < end; ++t) {
-        const float* from = s.dq + (t - begin) * s.D;
         float* to = out + (at.b * T + t) * call.shape.model_dim() + head * D;
-        for (int64_t d = 0; d < D; ++d) to[d] = rounded<kBf16>(from[d] * factors[t - begin]);
+        copy_row<kBf16>(s.dq + (t - begin) * s.D, factors[t - begin], to, D);
       }
     }
   }
-}
-
-/// Scores p and gradients dp of the probabilities of one query become dropped probabilities and the gradient
-/// of the scores.
-template <bool kBf16>
-STC_INLINE void softmax_row_backward(const AttentionCall& call, const bool* keys, float* p, float* dp, int64_t t,
-                                     int64_t width, int64_t r) {
-  const int64_t visible = t + 1;
-  const float shift = call.stats[2 * r];
-  const float inverse = call.stats[2 * r + 1];
-  const bool dropped = call.dropout.active();
-  if (dropped) {
-    for (int64_t j = 0; j < visible; ++j) dp[j] *= call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j));
-  }
-  // Whole vectors up to `padded`: zeros from `visible` on.
-  const int64_t last = (visible - 1) / kLanes * kLanes;
-  const int64_t padded = last + kLanes;
-  for (int64_t i = 0; i < last; ++i) p[i] = exp_fast(call.scale * p[i] - shift) * inverse;
-  for (int64_t i = last; i < padded; ++i) {
-    const float e = exp_fast(call.scale * p[i] - shift) * inverse;
-    p[i] = i < visible ? e : 0.0F;
-    dp[i] = i < visible ? dp[i] : 0.0F;
-  }
-  if (keys != nullptr) {
-    for (int64_t j = 0; j < visible; ++j) p[j] = keys[j] ? p[j] : 0.0F;
-  }
-  const float inner = dot(dp, p, padded);
-  for (int64_t i = 0; i < padded; ++i) dp[i] = call.scale * p[i] * (dp[i] - inner);
-  if (dropped) {
-    for (int64_t j = 0; j < visible; ++j) {
-      dp[j] = rounded<kBf16>(dp[j]);
-      p[j] = rounded<kBf16>(p[j] * call.dropout.factor(static_cast<uint64_t>(r * call.shape.time + j)));
-    }
-  }
-  zero(p + padded, width - padded);
-  zero(dp + padded, width - padded);
 }
 
 template <bool kBf16>
@@ -270,7 +224,7 @@ STC_INLINE void unpack_key_gradients(const AttentionCall& call, const AttentionP
     float* row = d_qkv + (at.b * call.shape.time + t) * call.shape.qkv_dim() + (call.shape.heads() + at.h) * D;
     rotate_back<kBf16>(s.dk + t * s.D, call.cos + t * (D / 2), call.sin + t * (D / 2), row, D / 2);
     float* to = row + call.shape.kv_heads * D;
-    for (int64_t d = 0; d < D; ++d) to[d] = rounded<kBf16>(s.dv[t * s.D + d]);
+    copy_row<kBf16>(s.dv + t * s.D, 1.0F, to, D);
   }
 }
 
@@ -297,16 +251,13 @@ void attention_backward(const AttentionCall& call, const float* d_out, float* d_
       for (int64_t t = begin; t < end; ++t) {
         const float* from = d_out + (at.b * T + t) * call.shape.model_dim() + head * D;
         float* to = s.d_out + (t - begin) * s.D;
-        for (int64_t d = 0; d < D; ++d) to[d] = rounded<kBf16>(from[d]);
+        copy_row<kBf16>(from, 1.0F, to, D);
         zero(to + D, s.D - D);
       }
       small_product(s.q, s.D, 1, rows, s.k_transposed, s.T, D, s.p, s.T, width, false);
       small_product(s.d_out, s.D, 1, rows, s.v_transposed, s.T, D, s.dp, s.T, width, false);
-      for (int64_t t = begin; t < end; ++t) {
-        const int64_t i = (t - begin) * s.T;
-        softmax_row_backward<kBf16>(call, at.keys, s.p + i, s.dp + i, t, width,
-                                    (at.b * call.shape.heads() + head) * T + t);
-      }
+      softmax_backward<kBf16>(call, at.keys, {begin, end, width, (at.b * call.shape.heads() + head) * T, s.T}, s.p,
+                              s.dp);
       small_product(s.p, 1, s.T, end, s.d_out, s.D, rows, s.dv, s.D, s.D, true);
       small_product(s.dp, 1, s.T, end, s.q, s.D, rows, s.dk, s.D, s.D, true);
       small_product(s.dp, s.T, 1, rows, s.k, s.D, end, s.dq, s.D, s.D, false);
