@@ -75,20 +75,69 @@ void multiply_by_library(const Product& p) {
          &p.beta, p.c, &ldc);
 }
 
-/// One block of B, packed, times all rows of A. Lanes take blocks of rows as they come: which lane computes a block
-/// changes no bit of it.
-void multiply_rows(const Kernels& kernels, const Product& p, const float* packed_b, int64_t first_col, int64_t cols,
-                   int64_t first_inner, int64_t inner, int64_t lanes, const Parallel& parallel) {
+/// A part of the columns and of the inner dimension of a product.
+struct Part {
+  int64_t first_col, cols, first_inner, inner;
+};
+
+/// Small products read their operands where they are: the cache holds them, and packing would take a tenth of the time.
+/// Only strides of which a tile's rows do not meet in the same places of the cache.
+bool in_place(const Kernels& kernels, const Product& p, const Operand& operand) {
+  constexpr int64_t kMostRows = 1024, kMostStride = 256;
+  return kernels.pack == 1 && p.inner <= kInner && p.rows <= kMostRows && p.cols <= kMostRows &&
+         std::max(operand.row, operand.col) <= kMostStride;
+}
+
+/// Columns of B: packed, or in place but for the last ones when they fill no panel.
+struct RightSide {
+  Panels panels;
+  const float* last;
+  int64_t last_step;
+};
+
+RightSide prepare_right(const Kernels& kernels, const Product& p, const Part& part, float* packed, int64_t lanes,
+                        const Parallel& parallel) {
+  const int64_t wide = kernels.tile_cols, slots = kernels.slots(part.inner);
+  const float* from = p.b.data + part.first_col * p.b.col + part.first_inner * p.b.row;
+  auto pack = [&](int64_t first, int64_t end) {
+    kernels.pack_cols(from + first * p.b.col, p.b.col, p.b.row, end - first, part.inner, packed + first * slots);
+  };
+  const int64_t whole = part.cols / wide * wide;
+  if (p.b.col == 1 && in_place(kernels, p, p.b)) {
+    if (whole < part.cols) pack(whole, part.cols);
+    return {{from, wide, 1, p.b.row}, packed + whole * slots, wide};
+  }
+  const int64_t panels = (part.cols + wide - 1) / wide;
+  parallel(panels, std::max<int64_t>(1, panels / lanes),
+           [&](int64_t begin, int64_t end) { pack(begin * wide, std::min(part.cols, end * wide)); });
+  return {{packed, wide * slots, 1, wide}, packed + whole * slots, wide};
+}
+
+/// Rows of A from `row` on, packed into `memory` or in place.
+Panels prepare_left(const Kernels& kernels, const Product& p, const Part& part, int64_t row, int64_t rows,
+                    float* memory) {
+  const float* from = p.a.data + row * p.a.row + part.first_inner * p.a.col;
+  const int64_t tall = kernels.tile_rows;
+  if (memory == nullptr) return {from, tall * p.a.row, p.a.row, p.a.col};
+  kernels.pack_rows(from, p.a.row, p.a.col, rows, part.inner, memory);
+  return {memory, tall * kernels.slots(part.inner), 1, tall};
+}
+
+/// One part of B times all rows of A. Lanes take blocks of rows as they come: which lane computes a block changes no
+/// bit of it.
+void multiply_rows(const Kernels& kernels, const Product& p, const Part& part, const RightSide& right, int64_t lanes,
+                   const Parallel& parallel) {
   const int64_t chunks = lanes * ((p.rows + lanes * kBlockRows - 1) / (lanes * kBlockRows));
   const int64_t block_rows = round_up((p.rows + chunks - 1) / chunks, kernels.tile_rows);
+  const bool packed = !in_place(kernels, p, p.a);
   std::atomic<int64_t> next{0};
   parallel(lanes, 1, [&](int64_t, int64_t) {
-    float* packed_a = memory_for_rows(block_rows * kernels.slots(inner) + kSlack);
+    float* memory = packed ? memory_for_rows(block_rows * kernels.slots(part.inner) + kSlack) : nullptr;
     for (int64_t row = next.fetch_add(block_rows); row < p.rows; row = next.fetch_add(block_rows)) {
       const int64_t rows = std::min(block_rows, p.rows - row);
-      kernels.pack_rows(p.a.data + row * p.a.row + first_inner * p.a.col, p.a.row, p.a.col, rows, inner, packed_a);
-      kernels.block(packed_a, packed_b, inner, p.c + row * p.ldc + first_col, p.ldc, rows, cols, p.alpha,
-                    first_inner == 0 ? p.beta : 1.0F);
+      const Panels left = prepare_left(kernels, p, part, row, rows, memory);
+      kernels.block(left, right.panels, right.last, right.last_step, part.inner, p.c + row * p.ldc + part.first_col,
+                    p.ldc, rows, part.cols, p.alpha, part.first_inner == 0 ? p.beta : 1.0F);
     }
   });
 }
@@ -100,17 +149,10 @@ void multiply_with(const Kernels& kernels, const Product& p, int64_t lanes, cons
   const int64_t most_cols = round_up(std::min(kBlockCols, p.cols), kernels.tile_cols);
   float* packed_b = memory_for_cols(most_cols * kernels.slots(std::min(block_inner, p.inner)) + kSlack);
   for (int64_t col = 0; col < p.cols; col += kBlockCols) {
-    const int64_t cols = std::min(kBlockCols, p.cols - col);
     for (int64_t k = 0; k < p.inner; k += block_inner) {
-      const int64_t inner = std::min(block_inner, p.inner - k);
-      const float* from = p.b.data + col * p.b.col + k * p.b.row;
-      const int64_t panels = (cols + kernels.tile_cols - 1) / kernels.tile_cols;
-      parallel(panels, std::max<int64_t>(1, panels / lanes), [&](int64_t begin, int64_t end) {
-        const int64_t first = begin * kernels.tile_cols;
-        kernels.pack_cols(from + first * p.b.col, p.b.col, p.b.row, std::min(cols, end * kernels.tile_cols) - first,
-                          inner, packed_b + first * kernels.slots(inner));
-      });
-      multiply_rows(kernels, p, packed_b, col, cols, k, inner, lanes, parallel);
+      const Part part{col, std::min(kBlockCols, p.cols - col), k, std::min(block_inner, p.inner - k)};
+      const RightSide right = prepare_right(kernels, p, part, packed_b, lanes, parallel);
+      multiply_rows(kernels, p, part, right, lanes, parallel);
     }
   }
 }

@@ -7,6 +7,14 @@
 
 namespace stc::gemm {
 
+/// Panels of tile_rows rows of A, or of tile_cols columns of B: element (i, k) of panel p at
+/// data[p * next + i * outer + k * step]. Packed panels have outer 1; an operand that is not packed is read where it
+/// is.
+struct Panels {
+  const float* data;
+  int64_t next, outer, step;
+};
+
 struct Kernels {
   const char* name;
   int64_t tile_rows;
@@ -18,9 +26,10 @@ struct Kernels {
   void (*pack_rows)(const float* from, int64_t outer, int64_t step, int64_t n, int64_t inner, float* to);
   /// The same with tile_cols for tile_rows.
   void (*pack_cols)(const float* from, int64_t outer, int64_t step, int64_t n, int64_t inner, float* to);
-  /// c (rows, cols) = alpha * (packed a) (packed b) + beta * c.
-  void (*block)(const float* a, const float* b, int64_t inner, float* c, int64_t ldc, int64_t rows, int64_t cols,
-                float alpha, float beta);
+  /// c (rows, cols) = alpha * a b + beta * c. Of a, outer or step is 1; b has outer 1, and of its last panel, when cols
+  /// cuts it, all tile_cols columns are read from `last`.
+  void (*block)(const Panels& a, const Panels& b, const float* last, int64_t last_step, int64_t inner, float* c,
+                int64_t ldc, int64_t rows, int64_t cols, float alpha, float beta);
 
   int64_t slots(int64_t inner) const { return (inner + pack - 1) / pack; }
 };

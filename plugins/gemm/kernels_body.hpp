@@ -137,21 +137,22 @@ STC_INLINE Vec multiply_add(Vec sum, float left, Vec right) {
 #endif
 }
 
-/// A tile of kTall rows over `slots` packed floats of the inner dimension. c has room for all of it.
-template <int kTall>
-STC_INLINE void tile(const float* a, const float* b, int64_t slots, float* c, int64_t ldc, float alpha, float beta) {
-  Vec sum[kTall][kVecs] = {};
+/// A tile of kTall rows and kWide vectors over `slots` floats of the inner dimension. c has room for all of it.
+template <int kTall, int kWide, bool kAdjacent>
+STC_INLINE void tile(const Panels& a, const float* b, int64_t b_step, int64_t slots, float* c, int64_t ldc, float alpha,
+                     float beta) {
+  Vec sum[kTall][kWide] = {};
   for (int64_t k = 0; k < slots; ++k) {
-    Vec right[kVecs];
-    for (int j = 0; j < kVecs; ++j) right[j] = load(b + k * kCols + j * kWidth);
+    Vec right[kWide];
+    for (int j = 0; j < kWide; ++j) right[j] = load(b + k * b_step + j * kWidth);
 #pragma GCC unroll 12
     for (int i = 0; i < kTall; ++i) {
-      const float left = a[k * kRows + i];
-      for (int j = 0; j < kVecs; ++j) sum[i][j] = multiply_add(sum[i][j], left, right[j]);
+      const float left = kAdjacent ? a.data[k * a.step + i] : a.data[i * a.outer + k];
+      for (int j = 0; j < kWide; ++j) sum[i][j] = multiply_add(sum[i][j], left, right[j]);
     }
   }
   for (int i = 0; i < kTall; ++i) {
-    for (int j = 0; j < kVecs; ++j) {
+    for (int j = 0; j < kWide; ++j) {
       float* to = c + i * ldc + j * kWidth;
       const Vec value = alpha * sum[i][j];
       store(to, beta == 0.0F ? value : value + beta * load(to));
@@ -159,34 +160,46 @@ STC_INLINE void tile(const float* a, const float* b, int64_t slots, float* c, in
   }
 }
 
-/// rows <= kRows, cols <= kCols.
-template <int kTall>
-void tile_of(int64_t rows, int64_t cols, const float* a, const float* b, int64_t slots, float* c, int64_t ldc,
-             float alpha, float beta) {
-  if constexpr (kTall > 1) {
-    if (rows < kTall) return tile_of<kTall - 1>(rows, cols, a, b, slots, c, ldc, alpha, beta);
-  }
-  if (cols == kCols) return tile<kTall>(a, b, slots, c, ldc, alpha, beta);
+/// Columns of a tile that is cut: they go through a copy.
+template <int kTall, bool kAdjacent>
+STC_INLINE void cut_tile(int64_t cols, const Panels& a, const float* b, int64_t b_step, int64_t slots, float* c,
+                         int64_t ldc, float alpha, float beta) {
   float part[kTall * kCols] = {};
   if (beta != 0.0F) {
     for (int64_t i = 0; i < kTall; ++i) {
       for (int64_t j = 0; j < cols; ++j) part[i * kCols + j] = c[i * ldc + j];
     }
   }
-  tile<kTall>(a, b, slots, part, kCols, alpha, beta);
+  tile<kTall, kVecs, kAdjacent>(a, b, b_step, slots, part, kCols, alpha, beta);
   for (int64_t i = 0; i < kTall; ++i) {
     for (int64_t j = 0; j < cols; ++j) c[i * ldc + j] = part[i * kCols + j];
   }
 }
 
-void block(const float* a, const float* b, int64_t inner, float* c, int64_t ldc, int64_t rows, int64_t cols,
-           float alpha, float beta) {
+/// rows <= kRows, cols <= kCols. kAdjacent: the values of A for one k are adjacent.
+template <int kTall, bool kAdjacent>
+void tile_of(int64_t rows, int64_t cols, const Panels& a, const float* b, int64_t b_step, int64_t slots, float* c,
+             int64_t ldc, float alpha, float beta) {
+  if constexpr (kTall > 1) {
+    if (rows < kTall) return tile_of<kTall - 1, kAdjacent>(rows, cols, a, b, b_step, slots, c, ldc, alpha, beta);
+  }
+  if (cols == kCols) return tile<kTall, kVecs, kAdjacent>(a, b, b_step, slots, c, ldc, alpha, beta);
+  if (cols == kWidth) return tile<kTall, 1, kAdjacent>(a, b, b_step, slots, c, ldc, alpha, beta);
+  cut_tile<kTall, kAdjacent>(cols, a, b, b_step, slots, c, ldc, alpha, beta);
+}
+
+void block(const Panels& a, const Panels& b, const float* last, int64_t last_step, int64_t inner, float* c, int64_t ldc,
+           int64_t rows, int64_t cols, float alpha, float beta) {
   const int64_t slots = (inner + kPack - 1) / kPack;
+  const auto of_rows = a.outer == 1 ? tile_of<kRows, true> : tile_of<kRows, false>;
   for (int64_t j = 0; j < cols; j += kCols) {
-    const int64_t wide = cols - j < kCols ? cols - j : kCols;
-    for (int64_t i = 0; i < rows; i += kRows) {
+    const bool cut = cols - j < kCols;
+    const float* right = cut ? last : b.data + j / kCols * b.next;
+    Panels left = a;
+    for (int64_t i = 0; i < rows; i += kRows, left.data += a.next) {
       const int64_t tall = rows - i < kRows ? rows - i : kRows;
-      tile_of<kRows>(tall, wide, a + i * slots, b + j * slots, slots, c + i * ldc + j, ldc, alpha, beta);
+      of_rows(tall, cut ? cols - j : kCols, left, right, cut ? last_step : b.step, slots, c + i * ldc + j, ldc, alpha,
+              beta);
     }
   }
 }

@@ -92,8 +92,8 @@ STC_INLINE float max_lanes(Lanes x) {
   const HalfLanes low = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
   const HalfLanes high = __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
   const HalfLanes half = high > low ? high : low;
-  const Lanes4 four = larger(__builtin_shufflevector(half, half, 0, 1, 2, 3),
-                             __builtin_shufflevector(half, half, 4, 5, 6, 7));
+  const Lanes4 four =
+      larger(__builtin_shufflevector(half, half, 0, 1, 2, 3), __builtin_shufflevector(half, half, 4, 5, 6, 7));
   const float even = four[2] > four[0] ? four[2] : four[0];
   const float odd = four[3] > four[1] ? four[3] : four[1];
   return odd > even ? odd : even;
