@@ -5,12 +5,14 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
+#include "host/train/gradient_norm.hpp"
 #include "host/train/groups.hpp"
 #include "host/train/schedule.hpp"
 #include "host/train/tensor_bridge.hpp"
@@ -88,6 +90,7 @@ void Trainer::Impl::clear_gradients() {
 
 /// 0-d, on the device of the gradients.
 at::Tensor Trainer::Impl::gradient_norm(const std::vector<at::Tensor>& grads) const {
+  if (const std::optional<double> norm = host_gradient_norm(grads)) return at::full({}, *norm, at::kDouble);
   std::vector<at::Tensor> present;
   for (const at::Tensor& gradient : grads) {
     if (gradient.defined()) present.push_back(gradient);
