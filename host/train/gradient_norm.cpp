@@ -9,7 +9,8 @@ namespace stc::host {
 namespace {
 
 constexpr int64_t kBlock = 1024;       // values whose squares are summed in fp32, in 16 sums
-constexpr int64_t kPerTask = 1 << 14;  // values
+constexpr int64_t kTask = 1 << 11;     // values; small, so that the threads get equal shares
+constexpr int64_t kPerTask = 1 << 14;  // values worth the wake-up of another thread
 constexpr int kLanes = 16;
 /// Between these, the squares of a block have not left the range of fp32.
 constexpr double kLeast = 1e-20, kMost = 1e38;
@@ -58,7 +59,7 @@ std::optional<double> host_gradient_norm(const std::vector<at::Tensor>& gradient
     if (!on_host(gradient)) return std::nullopt;
     const float* values = gradient.const_data_ptr<float>();
     const int64_t count = gradient.numel();
-    for (int64_t i = 0; i < count; i += kPerTask) tasks.push_back({values + i, std::min(kPerTask, count - i)});
+    for (int64_t i = 0; i < count; i += kTask) tasks.push_back({values + i, std::min(kTask, count - i)});
     total += count;
   }
   const auto tasks_count = static_cast<int64_t>(tasks.size());

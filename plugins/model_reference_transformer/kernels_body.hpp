@@ -129,12 +129,28 @@ STC_INLINE void in_blocks(int64_t half, Fn&& fn) {
   for (; j < half; ++j) fn(j, BlockSize<1>{});
 }
 
+/// kSize floats as one vector, in memory at any address.
+template <int kSize>
+struct Packed {
+  typedef float Values __attribute__((vector_size(4 * kSize)));
+  typedef float InMemory __attribute__((vector_size(4 * kSize), aligned(4), may_alias));
+};
+
 /// out may be x.
 template <bool kBf16>
 STC_INLINE void rotate(const float* x, const float* cos, const float* sin, float* out, int64_t half) {
   in_blocks(
       half, [=](int64_t j, auto block) __attribute__((always_inline)) {
         constexpr int kSize = decltype(block)::kSize;
+        if constexpr (!kBf16 && kSize > 1) {
+          using Values = typename Packed<kSize>::Values;
+          using InMemory = typename Packed<kSize>::InMemory;
+          const Values a = *(const InMemory*)(x + j), b = *(const InMemory*)(x + j + half);
+          const Values c = *(const InMemory*)(cos + j), s = *(const InMemory*)(sin + j);
+          *(InMemory*)(out + j) = a * c - b * s;
+          *(InMemory*)(out + j + half) = b * c + a * s;
+          return;
+        }
         float low[kSize], high[kSize];
         for (int i = 0; i < kSize; ++i) {
           const float a = rounded<kBf16>(x[j + i]);
@@ -181,6 +197,15 @@ STC_INLINE void rotate_back(const float* g, const float* cos, const float* sin, 
   in_blocks(
       half, [=](int64_t j, auto block) __attribute__((always_inline)) {
         constexpr int kSize = decltype(block)::kSize;
+        if constexpr (!kBf16 && kSize > 1) {
+          using Values = typename Packed<kSize>::Values;
+          using InMemory = typename Packed<kSize>::InMemory;
+          const Values a = *(const InMemory*)(g + j), b = *(const InMemory*)(g + j + half);
+          const Values c = *(const InMemory*)(cos + j), s = *(const InMemory*)(sin + j);
+          *(InMemory*)(out + j) = a * c + b * s;
+          *(InMemory*)(out + j + half) = b * c - a * s;
+          return;
+        }
         float low[kSize], high[kSize];
         for (int i = 0; i < kSize; ++i) {
           const float a = rounded<kBf16>(g[j + i]);

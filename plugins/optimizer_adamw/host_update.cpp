@@ -8,7 +8,7 @@ namespace stc::adamw {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-constexpr int64_t kBlock = 8192;     // elements: the five streams of a block fit into a core's L2
+constexpr int64_t kBlock = 2048;     // elements: small, so that the threads get equal shares
 constexpr int64_t kPerTask = 32768;  // elements worth the wake-up of another thread
 
 int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
