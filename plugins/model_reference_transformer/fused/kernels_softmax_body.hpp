@@ -80,78 +80,106 @@ typedef float LooseLanes __attribute__((vector_size(64), aligned(4), may_alias))
 typedef float HalfLanes __attribute__((vector_size(32)));
 typedef int32_t LaneIndex __attribute__((vector_size(64)));
 
-/// In the order of sum_lanes(const float*).
-STC_INLINE float sum_lanes(Lanes x) {
-  const HalfLanes half = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
-                         __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-  const Lanes4 four = __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
-  return (four[0] + four[2]) + (four[1] + four[3]);
+/// Rows that are worked on at a time: one reduction serves them all.
+constexpr int64_t kRows = 4;
+
+STC_INLINE HalfLanes low_half(Lanes x) { return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7); }
+STC_INLINE HalfLanes high_half(Lanes x) { return __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15); }
+STC_INLINE Lanes4 low_half(HalfLanes x) { return __builtin_shufflevector(x, x, 0, 1, 2, 3); }
+STC_INLINE Lanes4 high_half(HalfLanes x) { return __builtin_shufflevector(x, x, 4, 5, 6, 7); }
+
+/// Each row's lanes reduced to one by `join`, in the order of sum_lanes(const float*).
+template <class Join>
+STC_INLINE Lanes4 reduce_rows(const Lanes (&rows)[kRows], Join&& join) {
+  Lanes4 four[kRows];
+  for (int64_t r = 0; r < kRows; ++r) {
+    const HalfLanes half = join(low_half(rows[r]), high_half(rows[r]));
+    four[r] = join(low_half(half), high_half(half));
+  }
+  const Lanes4 first = join(__builtin_shufflevector(four[0], four[1], 0, 4, 1, 5),
+                            __builtin_shufflevector(four[0], four[1], 2, 6, 3, 7));
+  const Lanes4 second = join(__builtin_shufflevector(four[2], four[3], 0, 4, 1, 5),
+                             __builtin_shufflevector(four[2], four[3], 2, 6, 3, 7));
+  return join(__builtin_shufflevector(first, second, 0, 1, 4, 5), __builtin_shufflevector(first, second, 2, 3, 6, 7));
 }
 
-STC_INLINE float max_lanes(Lanes x) {
-  const HalfLanes low = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
-  const HalfLanes high = __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-  const HalfLanes half = high > low ? high : low;
-  const Lanes4 four =
-      larger(__builtin_shufflevector(half, half, 0, 1, 2, 3), __builtin_shufflevector(half, half, 4, 5, 6, 7));
-  const float even = four[2] > four[0] ? four[2] : four[0];
-  const float odd = four[3] > four[1] ? four[3] : four[1];
-  return odd > even ? odd : even;
+STC_INLINE Lanes4 sums_of(const Lanes (&rows)[kRows]) {
+  return reduce_rows(
+      rows, [](auto x, auto y) __attribute__((always_inline)) { return x + y; });
+}
+STC_INLINE Lanes4 largest_of(const Lanes (&rows)[kRows]) {
+  return reduce_rows(
+      rows, [](auto x, auto y) __attribute__((always_inline)) { return y > x ? y : x; });
 }
 
-/// Every row needs kVecs vectors, the last of them for a part: begin / 16 == (end - 1) / 16 == kVecs - 1.
+STC_INLINE LaneIndex seen_by(int64_t t) {
+  constexpr LaneIndex kIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return kIndex <= static_cast<int32_t>(t % 16);
+}
+
+/// Every row needs kVecs vectors, the last of them for a part: begin / 16 == (end - 1) / 16 == kVecs - 1. p has kRows
+/// rows for each kRows begun.
 template <int kVecs>
 STC_INLINE void softmax_rows(const AttentionCall& call, const QueryBlock& q, float* p, float* factors) {
   constexpr float kHidden = -3.0e38F;
-  constexpr LaneIndex kIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const float scale = call.scale;
-  float* stats = call.stats + 2 * (q.first_stats + q.begin);
-  for (int64_t t = q.begin; t < q.end; ++t, p += q.stride, stats += 2) {
-    const LaneIndex seen = kIndex <= static_cast<int32_t>(t % 16);
-    Lanes x[kVecs];
-    for (int i = 0; i < kVecs; ++i) x[i] = *(const LooseLanes*)(p + 16 * i);
-    x[kVecs - 1] = seen ? x[kVecs - 1] : Lanes{} + kHidden;
-    Lanes tops = x[0];
-    for (int i = 1; i < kVecs; ++i) tops = x[i] > tops ? x[i] : tops;
-    const float top = max_lanes(tops);
-    if (top == kHidden) {
-      for (int i = 0; i < kVecs; ++i) *(LooseLanes*)(p + 16 * i) = Lanes{};
-      stats[0] = stats[1] = factors[t - q.begin] = 0.0F;
-      continue;
+  float* stats = call.stats + 2 * q.first_stats;
+  for (int64_t t = q.begin; t < q.end; t += kRows, p += kRows * q.stride) {
+    Lanes x[kRows][kVecs], tops[kRows], totals[kRows];
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int i = 0; i < kVecs; ++i) x[r][i] = *(const LooseLanes*)(p + r * q.stride + 16 * i);
+      x[r][kVecs - 1] = seen_by(t + r) ? x[r][kVecs - 1] : Lanes{} + kHidden;
+      tops[r] = x[r][0];
+      for (int i = 1; i < kVecs; ++i) tops[r] = x[r][i] > tops[r] ? x[r][i] : tops[r];
     }
-    const float shift = top * scale;
-    Lanes total{};
-    for (int i = 0; i < kVecs; ++i) {
-      x[i] = exp_fast<Lanes, LaneIndex>(scale * x[i] - shift);
-      if (i == kVecs - 1) x[i] = seen ? x[i] : Lanes{};
-      *(LooseLanes*)(p + 16 * i) = x[i];
-      total += x[i];
+    const Lanes4 top = largest_of(tops);
+    const Lanes4 shift = top * scale;
+    for (int64_t r = 0; r < kRows; ++r) {
+      totals[r] = Lanes{};
+      for (int i = 0; i < kVecs; ++i) {
+        x[r][i] = exp_fast<Lanes, LaneIndex>(scale * x[r][i] - shift[r]);
+        if (i == kVecs - 1) x[r][i] = seen_by(t + r) ? x[r][i] : Lanes{};
+        *(LooseLanes*)(p + r * q.stride + 16 * i) = x[r][i];
+        totals[r] += x[r][i];
+      }
     }
-    stats[0] = shift;
-    stats[1] = factors[t - q.begin] = 1.0F / sum_lanes(total);
+    const Lanes4 inverse = top == kHidden ? Lanes4{} : 1.0F / sums_of(totals);
+    for (int64_t r = 0; r < kRows && t + r < q.end; ++r) {
+      stats[2 * (t + r)] = shift[r];
+      stats[2 * (t + r) + 1] = factors[t + r - q.begin] = inverse[r];
+    }
   }
 }
 
 template <int kVecs>
 STC_INLINE void softmax_rows_backward(const AttentionCall& call, const QueryBlock& q, float* p, float* dp) {
-  constexpr LaneIndex kIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const float scale = call.scale;
-  const float* stats = call.stats + 2 * (q.first_stats + q.begin);
-  for (int64_t t = q.begin; t < q.end; ++t, p += q.stride, dp += q.stride, stats += 2) {
-    const LaneIndex seen = kIndex <= static_cast<int32_t>(t % 16);
-    Lanes x[kVecs], dx[kVecs], products{};
-    for (int i = 0; i < kVecs; ++i) {
-      x[i] = exp_fast<Lanes, LaneIndex>(scale * Lanes(*(const LooseLanes*)(p + 16 * i)) - stats[0]) * stats[1];
-      dx[i] = *(const LooseLanes*)(dp + 16 * i);
-      if (i == kVecs - 1) {
-        x[i] = seen ? x[i] : Lanes{};
-        dx[i] = seen ? dx[i] : Lanes{};
+  const float* stats = call.stats + 2 * q.first_stats;
+  const int64_t step = kRows * q.stride;
+  for (int64_t t = q.begin; t < q.end; t += kRows, p += step, dp += step) {
+    Lanes x[kRows][kVecs], dx[kRows][kVecs], products[kRows];
+    for (int64_t r = 0; r < kRows; ++r) {
+      const int64_t query = t + r < q.end ? t + r : t;
+      const float shift = stats[2 * query], inverse = stats[2 * query + 1];
+      products[r] = Lanes{};
+      for (int i = 0; i < kVecs; ++i) {
+        const int64_t place = r * q.stride + 16 * i;
+        x[r][i] = exp_fast<Lanes, LaneIndex>(scale * Lanes(*(const LooseLanes*)(p + place)) - shift) * inverse;
+        dx[r][i] = *(const LooseLanes*)(dp + place);
+        if (i == kVecs - 1) {
+          x[r][i] = seen_by(t + r) ? x[r][i] : Lanes{};
+          dx[r][i] = seen_by(t + r) ? dx[r][i] : Lanes{};
+        }
+        *(LooseLanes*)(p + place) = x[r][i];
+        products[r] += dx[r][i] * x[r][i];
       }
-      *(LooseLanes*)(p + 16 * i) = x[i];
-      products += dx[i] * x[i];
     }
-    const float inner = sum_lanes(products);
-    for (int i = 0; i < kVecs; ++i) *(LooseLanes*)(dp + 16 * i) = scale * x[i] * (dx[i] - inner);
+    const Lanes4 inner = sums_of(products);
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int i = 0; i < kVecs; ++i) {
+        *(LooseLanes*)(dp + r * q.stride + 16 * i) = scale * x[r][i] * (dx[r][i] - inner[r]);
+      }
+    }
   }
 }
 
