@@ -90,7 +90,9 @@ void Trainer::Impl::clear_gradients() {
 
 /// 0-d, on the device of the gradients.
 at::Tensor Trainer::Impl::gradient_norm(const std::vector<at::Tensor>& grads) const {
-  if (const std::optional<double> norm = host_gradient_norm(grads)) return at::full({}, *norm, at::kDouble);
+  if (trainable_tensors.front().is_cpu()) {
+    if (const std::optional<double> norm = host_gradient_norm(grads)) return at::full({}, *norm, at::kDouble);
+  }
   std::vector<at::Tensor> present;
   for (const at::Tensor& gradient : grads) {
     if (gradient.defined()) present.push_back(gradient);

@@ -36,13 +36,26 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
 
 // On and off the grid of every tile, below one tile, and across the borders of the packed blocks.
 const std::array kCases{
-    Case{1, 1, 1, false, false, 1.0F, 0.0F, 0},      Case{1, 40, 7, false, true, 1.0F, 0.0F, 0},
-    Case{5, 3, 2, true, false, 2.0F, 1.0F, 3},       Case{12, 32, 16, false, false, 1.0F, 0.0F, 0},
-    Case{13, 33, 17, true, true, 1.0F, 1.0F, 1},     Case{64, 256, 64, false, true, 1.0F, 0.0F, 0},
-    Case{256, 64, 64, true, false, 0.25F, 1.0F, 0},  Case{64, 64, 256, false, false, 1.0F, 0.0F, 0},
-    Case{31, 77, 257, false, true, 1.0F, 0.0F, 0},   Case{345, 100, 300, false, false, 0.5F, 1.0F, 5},
-    Case{100, 2100, 30, false, true, 1.0F, 1.0F, 0}, Case{400, 2049, 260, true, false, 1.0F, -0.5F, 2},
+    Case{1, 1, 1, false, false, 1.0F, 0.0F, 0},
+    Case{1, 40, 7, false, true, 1.0F, 0.0F, 0},
+    Case{5, 3, 2, true, false, 2.0F, 1.0F, 3},
+    Case{12, 32, 16, false, false, 1.0F, 0.0F, 0},
+    Case{13, 33, 17, true, true, 1.0F, 1.0F, 1},
+    Case{64, 256, 64, false, true, 1.0F, 0.0F, 0},
+    Case{256, 64, 64, true, false, 0.25F, 1.0F, 0},
+    Case{64, 64, 256, false, false, 1.0F, 0.0F, 0},
+    Case{31, 77, 257, false, true, 1.0F, 0.0F, 0},
+    Case{345, 100, 300, false, false, 0.5F, 1.0F, 5},
+    Case{100, 2100, 30, false, true, 1.0F, 1.0F, 0},
+    Case{400, 2049, 260, true, false, 1.0F, -0.5F, 2},
     Case{1000, 50, 513, true, true, 1.0F, 1.0F, 0},
+    // Read in place, and half a panel at the end.
+    Case{30, 48, 20, false, false, 2.0F, 1.0F, 3},
+    Case{64, 176, 64, false, true, 1.0F, 0.0F, 0},
+    Case{176, 64, 64, true, false, 1.0F, 1.0F, 0},
+    Case{67, 88, 256, false, false, 1.0F, 0.0F, 1},
+    Case{88, 16, 64, true, false, 0.5F, 1.0F, 0},
+    Case{7, 24, 256, true, true, 1.0F, 0.0F, 2},
 };
 
 const std::array<const char*, 4> kSets{"baseline", "avx2", "avx512", "avx512_bf16"};
