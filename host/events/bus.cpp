@@ -1,11 +1,9 @@
 #include "host/events/bus.hpp"
 
 #include <signal.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -22,9 +20,6 @@ namespace stc::host {
 namespace {
 
 constexpr std::size_t kMaxQueued = 10000;
-/// Rest of the queue thread after it has written: waking it costs the sender about as much as making an event, and
-/// takes a core from a step that may be shorter than this.
-constexpr int64_t kRestNs = 5'000'000;
 
 double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
@@ -110,33 +105,14 @@ struct EventBus::Impl {
 
   bool on_queue_thread() const { return std::this_thread::get_id() == thread_id; }
 
-  /// Until woken, or for kRestNs.
-  void rest() {
-    timespec until{};
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += kRestNs;
-    if (until.tv_nsec >= 1'000'000'000) {
-      until.tv_nsec -= 1'000'000'000;
-      ++until.tv_sec;
-    }
-    while (sem_clockwait(&slot->wake_up, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) {
-    }
-  }
-
   void work() {
-    bool resting = false;
     for (;;) {
-      if (resting) {
-        rest();
-      } else {
-        while (sem_wait(&slot->wake_up) != 0) {
-        }
+      while (sem_wait(&slot->wake_up) != 0) {
       }
       slot->signalled.store(false);
       const bool last = ending.load();
       const uint64_t ticket = slot->flush_requested.load();
-      resting = deliver();
-      if (resting) slot->signalled.store(true);  // what comes from here on is looked for after the rest
+      deliver();
       if (last || ticket > slot->flush_done.load()) {
         flush_receivers();
         slot->flush_done.store(ticket);
@@ -148,13 +124,12 @@ struct EventBus::Impl {
     for (Guarded& guarded : receivers) guarded.call("close", [](EventReceiver& r) { r.close(); });
   }
 
-  /// \returns whether there was anything.
-  bool deliver() {
+  void deliver() {
     std::deque<Record> batch;
-    for (bool any = false;; any = true) {
+    for (;;) {
       {
         const std::lock_guard<std::mutex> lock(mutex);
-        if (queue.empty()) return any;
+        if (queue.empty()) return;
         batch.swap(queue);
         changed.notify_all();
       }
@@ -204,7 +179,7 @@ double EventBus::elapsed_s() const {
 void EventBus::flush() {
   if (impl_->on_queue_thread()) return;
   const uint64_t ticket = impl_->slot->flush_requested.fetch_add(1) + 1;
-  impl_->slot->wake_now();
+  impl_->slot->wake();
   std::unique_lock<std::mutex> lock(impl_->mutex);
   impl_->changed.wait(lock, [&] { return impl_->slot->flush_done.load() >= ticket || !impl_->slot->running.load(); });
 }
@@ -219,7 +194,7 @@ void EventBus::close() {
     impl_->changed.notify_all();
   }
   impl_->ending.store(true);
-  impl_->slot->wake_now();
+  impl_->slot->wake();
   impl_->thread.join();
   impl_->slot->running.store(false);
   const std::lock_guard<std::mutex> lock(impl_->mutex);

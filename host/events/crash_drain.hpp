@@ -25,14 +25,9 @@ struct DrainSlot {
   sem_t wake_up;
 
   DrainSlot() { sem_init(&wake_up, 0, 0); }
-  /// The queue thread looks soon; while it rests between two looks, at the end of the rest. [signal-safe]
+  /// Wakes the queue thread. [signal-safe]
   void wake() noexcept {
     if (!signalled.exchange(true)) sem_post(&wake_up);
-  }
-  /// It looks at once. [signal-safe]
-  void wake_now() noexcept {
-    signalled.store(true);
-    sem_post(&wake_up);
   }
 };
 
