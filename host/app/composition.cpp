@@ -282,8 +282,11 @@ void Composition::build_trainer(const std::vector<std::string>& allowed) {
   parts.device_name = device_name_;
   parts.run_id = run_.run_id;
   if (run_.store && !continues_run_) {
-    parts.begin_saving = [store = run_.store.get(), id = run_.run_id] {
-      store->begin_new(id, [](const std::string& text) { log_line(STC_LOG_WARNING, text); });
+    parts.begin_saving = [store = run_.store.get(), events = run_.events.get(), id = run_.run_id] {
+      store->begin_new(id, [events](const std::string& text) {
+        events->flush();  // after the events before it, as it happened
+        log_line(STC_LOG_WARNING, text);
+      });
     };
   }
   parts.shapes = validate_shapes(run_.settings, device_name_.substr(0, device_name_.find(':')),

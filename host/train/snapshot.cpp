@@ -100,6 +100,7 @@ void Trainer::Impl::save(const LoaderPosition& position, const at::Tensor& rng) 
   }
   last_saved_step = counters.step;
   report_saves(parts.store->finish());  // its copies are free again
+  parts.events->flush();                // a checkpoint is never ahead of the records
   parts.store->save(make_snapshot(position, rng));
 }
 
