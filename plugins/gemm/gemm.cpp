@@ -80,7 +80,7 @@ struct Part {
   int64_t first_col, cols, first_inner, inner;
 };
 
-/// Small products read their operands where they are: the cache holds them, and packing would take a tenth of the time.
+/// Small products read their operands where they are: the cache holds them, and packing would take a fifth of the time.
 /// Only strides of which a tile's rows do not meet in the same places of the cache.
 bool in_place(const Kernels& kernels, const Product& p, const Operand& operand) {
   constexpr int64_t kMostRows = 1024, kMostStride = 256;
@@ -92,7 +92,6 @@ bool in_place(const Kernels& kernels, const Product& p, const Operand& operand) 
 struct RightSide {
   Panels panels;
   const float* last;
-  int64_t last_step;
 };
 
 RightSide prepare_right(const Kernels& kernels, const Product& p, const Part& part, float* packed, int64_t lanes,
@@ -105,12 +104,12 @@ RightSide prepare_right(const Kernels& kernels, const Product& p, const Part& pa
   const int64_t whole = part.cols / wide * wide;
   if (p.b.col == 1 && in_place(kernels, p, p.b)) {
     if (whole < part.cols) pack(whole, part.cols);
-    return {{from, wide, 1, p.b.row}, packed + whole * slots, wide};
+    return {{from, wide, 1, p.b.row}, packed + whole * slots};
   }
   const int64_t panels = (part.cols + wide - 1) / wide;
   parallel(panels, std::max<int64_t>(1, panels / lanes),
            [&](int64_t begin, int64_t end) { pack(begin * wide, std::min(part.cols, end * wide)); });
-  return {{packed, wide * slots, 1, wide}, packed + whole * slots, wide};
+  return {{packed, wide * slots, 1, wide}, packed + whole * slots};
 }
 
 /// Rows of A from `row` on, packed into `memory` or in place.
@@ -136,8 +135,8 @@ void multiply_rows(const Kernels& kernels, const Product& p, const Part& part, c
     for (int64_t row = next.fetch_add(block_rows); row < p.rows; row = next.fetch_add(block_rows)) {
       const int64_t rows = std::min(block_rows, p.rows - row);
       const Panels left = prepare_left(kernels, p, part, row, rows, memory);
-      kernels.block(left, right.panels, right.last, right.last_step, part.inner, p.c + row * p.ldc + part.first_col,
-                    p.ldc, rows, part.cols, p.alpha, part.first_inner == 0 ? p.beta : 1.0F);
+      kernels.block(left, right.panels, right.last, part.inner, p.c + row * p.ldc + part.first_col, p.ldc, rows,
+                    part.cols, p.alpha, part.first_inner == 0 ? p.beta : 1.0F);
     }
   });
 }

@@ -27,9 +27,9 @@ struct Kernels {
   /// The same with tile_cols for tile_rows.
   void (*pack_cols)(const float* from, int64_t outer, int64_t step, int64_t n, int64_t inner, float* to);
   /// c (rows, cols) = alpha * a b + beta * c. Of a, outer or step is 1; b has outer 1, and of its last panel, when cols
-  /// cuts it, all tile_cols columns are read from `last`.
-  void (*block)(const Panels& a, const Panels& b, const float* last, int64_t last_step, int64_t inner, float* c,
-                int64_t ldc, int64_t rows, int64_t cols, float alpha, float beta);
+  /// cuts it, all tile_cols columns are read from `last`, where that panel is packed.
+  void (*block)(const Panels& a, const Panels& b, const float* last, int64_t inner, float* c, int64_t ldc, int64_t rows,
+                int64_t cols, float alpha, float beta);
 
   int64_t slots(int64_t inner) const { return (inner + pack - 1) / pack; }
 };

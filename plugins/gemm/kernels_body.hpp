@@ -188,8 +188,8 @@ void tile_of(int64_t rows, int64_t cols, const Panels& a, const float* b, int64_
   cut_tile<kTall, kAdjacent>(cols, a, b, b_step, slots, c, ldc, alpha, beta);
 }
 
-void block(const Panels& a, const Panels& b, const float* last, int64_t last_step, int64_t inner, float* c, int64_t ldc,
-           int64_t rows, int64_t cols, float alpha, float beta) {
+void block(const Panels& a, const Panels& b, const float* last, int64_t inner, float* c, int64_t ldc, int64_t rows,
+           int64_t cols, float alpha, float beta) {
   const int64_t slots = (inner + kPack - 1) / kPack;
   const auto of_rows = a.outer == 1 ? tile_of<kRows, true> : tile_of<kRows, false>;
   for (int64_t j = 0; j < cols; j += kCols) {
@@ -198,7 +198,7 @@ void block(const Panels& a, const Panels& b, const float* last, int64_t last_ste
     Panels left = a;
     for (int64_t i = 0; i < rows; i += kRows, left.data += a.next) {
       const int64_t tall = rows - i < kRows ? rows - i : kRows;
-      of_rows(tall, cut ? cols - j : kCols, left, right, cut ? last_step : b.step, slots, c + i * ldc + j, ldc, alpha,
+      of_rows(tall, cut ? cols - j : kCols, left, right, cut ? kCols : b.step, slots, c + i * ldc + j, ldc, alpha,
               beta);
     }
   }

@@ -136,9 +136,9 @@ struct Packed {
   typedef float InMemory __attribute__((vector_size(4 * kSize), aligned(4), may_alias));
 };
 
-/// out may be x.
-template <bool kBf16>
-STC_INLINE void rotate(const float* x, const float* cos, const float* sin, float* out, int64_t half) {
+/// By the angles of cos and sin, or back by them. out may be x.
+template <bool kBf16, bool kBack>
+STC_INLINE void rotate_by(const float* x, const float* cos, const float* sin, float* out, int64_t half) {
   in_blocks(
       half, [=](int64_t j, auto block) __attribute__((always_inline)) {
         constexpr int kSize = decltype(block)::kSize;
@@ -147,8 +147,8 @@ STC_INLINE void rotate(const float* x, const float* cos, const float* sin, float
           using InMemory = typename Packed<kSize>::InMemory;
           const Values a = *(const InMemory*)(x + j), b = *(const InMemory*)(x + j + half);
           const Values c = *(const InMemory*)(cos + j), s = *(const InMemory*)(sin + j);
-          *(InMemory*)(out + j) = a * c - b * s;
-          *(InMemory*)(out + j + half) = b * c + a * s;
+          *(InMemory*)(out + j) = kBack ? a * c + b * s : a * c - b * s;
+          *(InMemory*)(out + j + half) = kBack ? b * c - a * s : b * c + a * s;
           return;
         }
         float low[kSize], high[kSize];
@@ -157,14 +157,27 @@ STC_INLINE void rotate(const float* x, const float* cos, const float* sin, float
           const float b = rounded<kBf16>(x[j + half + i]);
           const float c = rounded<kBf16>(cos[j + i]);
           const float s = rounded<kBf16>(sin[j + i]);
-          low[i] = rounded<kBf16>(rounded<kBf16>(a * c) - rounded<kBf16>(b * s));
-          high[i] = rounded<kBf16>(rounded<kBf16>(b * c) + rounded<kBf16>(a * s));
+          const float ac = rounded<kBf16>(a * c), bs = rounded<kBf16>(b * s);
+          const float bc = rounded<kBf16>(b * c), as = rounded<kBf16>(a * s);
+          low[i] = rounded<kBf16>(kBack ? ac + bs : ac - bs);
+          high[i] = rounded<kBf16>(kBack ? bc - as : bc + as);
         }
         for (int i = 0; i < kSize; ++i) {
           out[j + i] = low[i];
           out[j + half + i] = high[i];
         }
       });
+}
+
+template <bool kBf16>
+STC_INLINE void rotate(const float* x, const float* cos, const float* sin, float* out, int64_t half) {
+  rotate_by<kBf16, false>(x, cos, sin, out, half);
+}
+
+/// The gradient of rotate. out may be g.
+template <bool kBf16>
+STC_INLINE void rotate_back(const float* g, const float* cos, const float* sin, float* out, int64_t half) {
+  rotate_by<kBf16, true>(g, cos, sin, out, half);
 }
 
 template <bool kBf16>
@@ -189,37 +202,6 @@ void split_heads(const float* qkv, const float* cos, const float* sin, float* q,
       for (int64_t j = 0; j < D; ++j) to[j] = rounded<kBf16>(row[h * D + j]);
     }
   }
-}
-
-/// The gradient of rotate. out may be g.
-template <bool kBf16>
-STC_INLINE void rotate_back(const float* g, const float* cos, const float* sin, float* out, int64_t half) {
-  in_blocks(
-      half, [=](int64_t j, auto block) __attribute__((always_inline)) {
-        constexpr int kSize = decltype(block)::kSize;
-        if constexpr (!kBf16 && kSize > 1) {
-          using Values = typename Packed<kSize>::Values;
-          using InMemory = typename Packed<kSize>::InMemory;
-          const Values a = *(const InMemory*)(g + j), b = *(const InMemory*)(g + j + half);
-          const Values c = *(const InMemory*)(cos + j), s = *(const InMemory*)(sin + j);
-          *(InMemory*)(out + j) = a * c + b * s;
-          *(InMemory*)(out + j + half) = b * c - a * s;
-          return;
-        }
-        float low[kSize], high[kSize];
-        for (int i = 0; i < kSize; ++i) {
-          const float a = rounded<kBf16>(g[j + i]);
-          const float b = rounded<kBf16>(g[j + half + i]);
-          const float c = rounded<kBf16>(cos[j + i]);
-          const float s = rounded<kBf16>(sin[j + i]);
-          low[i] = rounded<kBf16>(rounded<kBf16>(a * c) + rounded<kBf16>(b * s));
-          high[i] = rounded<kBf16>(rounded<kBf16>(b * c) - rounded<kBf16>(a * s));
-        }
-        for (int i = 0; i < kSize; ++i) {
-          out[j + i] = low[i];
-          out[j + half + i] = high[i];
-        }
-      });
 }
 
 STC_INLINE void sum_copies(const float* from, int64_t stride, int64_t copies, float* to, int64_t D) {
