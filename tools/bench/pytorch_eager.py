@@ -130,6 +130,16 @@ def batches(config: dict):
         first += rows
 
 
+def adamw(model: nn.Module, config: dict) -> torch.optim.Optimizer:
+    o = config["optimizer"]
+    return torch.optim.AdamW(model.parameters(), lr=o["lr"], betas=o["betas"], weight_decay=o["weight_decay"], fused=True)
+
+
+def micro_batches(config: dict) -> int:
+    """Of one optimizer step."""
+    return config["data"]["target_batch_size"] // config["data"]["micro_batch_size"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("config")
@@ -140,14 +150,11 @@ def main() -> None:
         config = yaml.safe_load(file)
 
     torch.manual_seed(config["run"]["seed"])
-    o, data = config["optimizer"], config["data"]
     model = Model(config["model"])
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=o["lr"], betas=o["betas"], weight_decay=o["weight_decay"], fused=True
-    )
+    optimizer = adamw(model, config)
     run = torch.compile(model) if arguments.compile else model
-    accumulation = data["target_batch_size"] // data["micro_batch_size"]
-    tokens = data["target_batch_size"] * config["model"]["max_seq_len"]
+    accumulation = micro_batches(config)
+    tokens = config["data"]["target_batch_size"] * config["model"]["max_seq_len"]
     source = batches(config)
 
     step_s, losses, first_step_end_s = [], [], None

@@ -13,7 +13,7 @@ import warnings
 import lightning
 import torch
 import yaml
-from pytorch_eager import Model, batches
+from pytorch_eager import Model, adamw, batches, micro_batches
 
 
 class Batches(torch.utils.data.IterableDataset):
@@ -29,8 +29,8 @@ class Batches(torch.utils.data.IterableDataset):
 class Module(lightning.LightningModule):
     def __init__(self, config: dict) -> None:
         super().__init__()
-        self.model, self.optimizer_config = Model(config["model"]), config["optimizer"]
-        self.micro_batches = config["data"]["target_batch_size"] // config["data"]["micro_batch_size"]
+        self.model, self.config = Model(config["model"]), config
+        self.micro_batches = micro_batches(config)
         self.total = 0.0
 
     def training_step(self, batch, index):
@@ -44,10 +44,7 @@ class Module(lightning.LightningModule):
             self.total = 0.0
 
     def configure_optimizers(self):
-        o = self.optimizer_config
-        return torch.optim.AdamW(
-            self.parameters(), lr=o["lr"], betas=o["betas"], weight_decay=o["weight_decay"], fused=True
-        )
+        return adamw(self.model, self.config)
 
 
 def main() -> None:
