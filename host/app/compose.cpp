@@ -13,13 +13,13 @@ Run::~Run() {
   context.cancelled = true;  // a worker that waits for its input ends
   loader.reset();
   if (events) events->close();
-  events.reset();
   store.reset();
   optimizer.reset();
   precision.reset();
   model.reset();
   dataset.reset();
   tokenizer.reset();
+  events.reset();  // a plugin may log to its end
 }
 
 std::unique_ptr<Run> compose(Config config, Registry& registry, ComposeMode mode,

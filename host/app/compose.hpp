@@ -14,7 +14,7 @@
 
 namespace stc::host {
 
-/// Everything of one run, in the order of construction; destroyed in reverse (workers, sinks,
+/// Everything of one run, in the order of construction; destroyed in reverse (workers, sinks closed,
 /// optimizer, precision, model, dataset, tokenizer).
 struct Run {
   Config config;

@@ -82,8 +82,8 @@ void Composition::open_log() {
   }
   run_.events->add(make_text_log({settings.logging.file, settings.logging.level, settings.run.target_step}));
   if (settings.logging.level == "DEBUG") context.log_level = STC_LOG_DEBUG;
-  context.log = [](int level, const std::string& plugin, const std::string& message) {
-    log_line(level, plugin + ": " + message);
+  context.log = [events = run_.events.get()](int level, const std::string& plugin, const std::string& message) {
+    events->log(level, plugin + ": " + message);
   };
   context.event = [events = run_.events.get()](const std::string& name, const stc_field* fields, uint64_t n) {
     events->emit(event_from_fields(name, fields, n));
@@ -94,7 +94,7 @@ void Composition::warn(const std::string& text) const {
   if (mode_ == ComposeMode::kCheck) {
     std::cerr << "warning: " << text << "\n";
   } else {
-    log_line(STC_LOG_WARNING, text);
+    run_.events->log(STC_LOG_WARNING, text);
   }
 }
 
@@ -283,10 +283,7 @@ void Composition::build_trainer(const std::vector<std::string>& allowed) {
   parts.run_id = run_.run_id;
   if (run_.store && !continues_run_) {
     parts.begin_saving = [store = run_.store.get(), events = run_.events.get(), id = run_.run_id] {
-      store->begin_new(id, [events](const std::string& text) {
-        events->flush();  // after the events before it, as it happened
-        log_line(STC_LOG_WARNING, text);
-      });
+      store->begin_new(id, [events](const std::string& text) { events->log(STC_LOG_WARNING, text); });
     };
   }
   parts.shapes = validate_shapes(run_.settings, device_name_.substr(0, device_name_.find(':')),
@@ -316,7 +313,7 @@ void Composition::report_routing() const {
     if (mode_ == ComposeMode::kCheck) {
       std::cerr << "optimizer: " << line_of(share) << "\n";
     } else {
-      log_line(STC_LOG_DEBUG, "optimizer: " + line_of(share));
+      run_.events->log(STC_LOG_DEBUG, "optimizer: " + line_of(share));
     }
   }
 }

@@ -4,7 +4,6 @@
 
 #include "host/errors/error.hpp"
 #include "host/evaluate/evaluation_scope.hpp"
-#include "host/events/receivers.hpp"
 #include "host/generate/sampler.hpp"
 #include "host/train/autocast.hpp"
 #include "host/train/dropout_key.hpp"
@@ -94,8 +93,8 @@ bool EvaluationReview::evaluate_sets(uint64_t step, const char* weights, std::op
     } catch (const Cancelled&) {
       return false;
     } catch (const DataError& error) {  // the text was there when the run began
-      log_line(STC_LOG_WARNING,
-               "evaluation of " + set->name() + " at step " + std::to_string(step) + " is left out: " + error.what());
+      parts_.events->log(STC_LOG_WARNING, "evaluation of " + set->name() + " at step " + std::to_string(step) +
+                                              " is left out: " + error.what());
     }
   }
   return true;
@@ -133,7 +132,7 @@ bool EvaluationReview::draw_samples(uint64_t step) {
     } catch (const Cancelled&) {
       return false;
     } catch (const TrainError& error) {  // a model without logits: not worth the end of a run
-      log_line(STC_LOG_WARNING, std::string("logging.sample_prompts: no more samples: ") + error.what());
+      parts_.events->log(STC_LOG_WARNING, std::string("logging.sample_prompts: no more samples: ") + error.what());
       prompts_.clear();
       return true;
     }

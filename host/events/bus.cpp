@@ -1,15 +1,19 @@
 #include "host/events/bus.hpp"
 
 #include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <variant>
 
 #include "host/errors/error.hpp"
 #include "host/events/crash_drain.hpp"
@@ -20,34 +24,58 @@ namespace stc::host {
 namespace {
 
 constexpr std::size_t kMaxQueued = 10000;
+/// Rest of the queue thread after it has written: waking it costs the sender about as much as making an event, and
+/// takes a core from a step that may be shorter than this.
+constexpr int64_t kRestNs = 5'000'000;
 
 double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
+struct LogLine {
+  int level;
+  std::string message;
+};
+
 struct Record {
-  Event event;
+  std::variant<Event, LogLine> content;
   double unix_time_s;
 };
 
-// A receiver and whether its failure was reported.
+// A receiver, and what it failed to take.
 struct Guarded {
   std::unique_ptr<EventReceiver> receiver;
   bool reported = false;
+  uint64_t events = 0, lost = 0;
 
+  void take(const Event& event, double unix_time_s) {
+    ++events;
+    if (!call("event", [&](EventReceiver& r) { r.on_event(event, unix_time_s); })) ++lost;
+  }
+
+  void close() {
+    call("close", [](EventReceiver& r) { r.close(); });
+    if (lost == 0) return;
+    log_line(STC_LOG_WARNING, "sink " + receiver->name() + ": " + std::to_string(lost) + " of " +
+                                  std::to_string(events) + " events are lost");
+  }
+
+  /// \returns whether it did not throw.
   template <class Call>
-  void call(const char* what, Call&& body) {
+  bool call(const char* what, Call&& body) {
     std::string reason;
     try {
       body(*receiver);
-      return;
+      return true;
     } catch (const std::exception& error) {
       reason = error.what();
     } catch (...) {
       reason = "threw something that is no std::exception";
     }
-    if (reported) return;
+    if (!reported) {
+      log_line(STC_LOG_WARNING, "sink " + receiver->name() + ": " + what + ": " + reason +
+                                    "; the run goes on, its output may be incomplete");
+    }
     reported = true;
-    log_line(STC_LOG_WARNING, "sink " + receiver->name() + ": " + what + ": " + reason +
-                                  "; the run goes on, its output may be incomplete");
+    return false;
   }
 };
 
@@ -105,14 +133,33 @@ struct EventBus::Impl {
 
   bool on_queue_thread() const { return std::this_thread::get_id() == thread_id; }
 
+  /// Until woken, or for kRestNs.
+  void rest() {
+    timespec until{};
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += kRestNs;
+    if (until.tv_nsec >= 1'000'000'000) {
+      until.tv_nsec -= 1'000'000'000;
+      ++until.tv_sec;
+    }
+    while (sem_clockwait(&slot->wake_up, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) {
+    }
+  }
+
   void work() {
+    bool resting = false;
     for (;;) {
-      while (sem_wait(&slot->wake_up) != 0) {
+      if (resting) {
+        rest();
+      } else {
+        while (sem_wait(&slot->wake_up) != 0) {
+        }
       }
       slot->signalled.store(false);
       const bool last = ending.load();
       const uint64_t ticket = slot->flush_requested.load();
-      deliver();
+      resting = deliver();
+      if (resting) slot->signalled.store(true);  // what comes from here on is looked for after the rest
       if (last || ticket > slot->flush_done.load()) {
         flush_receivers();
         slot->flush_done.store(ticket);
@@ -121,25 +168,43 @@ struct EventBus::Impl {
       }
       if (last) break;
     }
-    for (Guarded& guarded : receivers) guarded.call("close", [](EventReceiver& r) { r.close(); });
+    for (Guarded& guarded : receivers) guarded.close();
   }
 
-  void deliver() {
+  /// \returns whether there was anything.
+  bool deliver() {
     std::deque<Record> batch;
-    for (;;) {
+    for (bool any = false;; any = true) {
       {
         const std::lock_guard<std::mutex> lock(mutex);
-        if (queue.empty()) return;
+        if (queue.empty()) return any;
         batch.swap(queue);
         changed.notify_all();
       }
-      for (const Record& record : batch) {
-        for (Guarded& guarded : receivers) {
-          guarded.call("event", [&](EventReceiver& r) { r.on_event(record.event, record.unix_time_s); });
-        }
-      }
+      for (const Record& record : batch) deliver(record);
       batch.clear();
     }
+  }
+
+  void deliver(const Record& record) {
+    if (const auto* line = std::get_if<LogLine>(&record.content)) {
+      log_line(line->level, line->message, record.unix_time_s);
+      return;
+    }
+    for (Guarded& guarded : receivers) guarded.take(std::get<Event>(record.content), record.unix_time_s);
+  }
+
+  /// \returns whether it is queued; false once closed.
+  bool enqueue(Record record) {
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      // A receiver that emits must not wait for itself.
+      if (!on_queue_thread()) changed.wait(lock, [&] { return closed || queue.size() < kMaxQueued; });
+      if (closed) return false;
+      queue.push_back(std::move(record));
+    }
+    slot->wake();
+    return true;
   }
 
   void flush_receivers() {
@@ -149,27 +214,27 @@ struct EventBus::Impl {
 
 EventBus::EventBus() : impl_(std::make_unique<Impl>()) {}
 
-EventBus::~EventBus() { close(); }
+EventBus::~EventBus() {
+  close();
+  impl_->receivers.clear();  // while what they may log to is whole
+}
 
 void EventBus::add(std::unique_ptr<EventReceiver> receiver) {
   const std::lock_guard<std::mutex> lock(impl_->mutex);
-  impl_->receivers.push_back({std::move(receiver), false});
+  impl_->receivers.push_back({std::move(receiver)});
 }
 
 void EventBus::emit(Event event) {
   const bool timed = std::any_of(event.fields.begin(), event.fields.end(),
                                  [](const auto& field) { return field.first == "elapsed_s"; });
   if (!timed) event.add("elapsed_s", elapsed_s());
-  {
-    std::unique_lock<std::mutex> lock(impl_->mutex);
-    // A receiver that emits must not wait for itself.
-    if (!impl_->on_queue_thread()) {
-      impl_->changed.wait(lock, [&] { return impl_->closed || impl_->queue.size() < kMaxQueued; });
-    }
-    if (impl_->closed) return;
-    impl_->queue.push_back({std::move(event), unix_now()});
-  }
-  impl_->slot->wake();
+  impl_->enqueue({std::move(event), unix_now()});
+}
+
+void EventBus::log(int level, std::string message) {
+  // A receiver's own line belongs to the event that it has at hand.
+  if (!impl_->on_queue_thread() && impl_->enqueue({LogLine{level, message}, unix_now()})) return;
+  log_line(level, message);
 }
 
 double EventBus::elapsed_s() const {
@@ -179,7 +244,7 @@ double EventBus::elapsed_s() const {
 void EventBus::flush() {
   if (impl_->on_queue_thread()) return;
   const uint64_t ticket = impl_->slot->flush_requested.fetch_add(1) + 1;
-  impl_->slot->wake();
+  impl_->slot->wake_now();
   std::unique_lock<std::mutex> lock(impl_->mutex);
   impl_->changed.wait(lock, [&] { return impl_->slot->flush_done.load() >= ticket || !impl_->slot->running.load(); });
 }
@@ -194,7 +259,7 @@ void EventBus::close() {
     impl_->changed.notify_all();
   }
   impl_->ending.store(true);
-  impl_->slot->wake();
+  impl_->slot->wake_now();
   impl_->thread.join();
   impl_->slot->running.store(false);
   const std::lock_guard<std::mutex> lock(impl_->mutex);

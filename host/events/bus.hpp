@@ -11,8 +11,8 @@
 
 namespace stc::host {
 
-/// Receives events on the bus's one queue thread. A throwing receiver is reported once as a warning
-/// and never ends the run.
+/// Receives events on the bus's one queue thread. A throwing receiver is reported as a warning the first time, and at
+/// the end with the number of events that it lost; it never ends the run.
 class EventReceiver {
  public:
   virtual ~EventReceiver() = default;
@@ -30,8 +30,12 @@ class EventBus {
   ~EventBus();
   /// Before the first emit. [main-thread]
   void add(std::unique_ptr<EventReceiver> receiver);
-  /// Queues; blocks only when the queue holds more than 10,000 records. [any-thread]
+  /// Queues; blocks only when the queue holds more than 10,000 records. Receivers get it within about 5 ms.
+  /// [any-thread]
   void emit(Event event);
+  /// A line for the log (host/events/receivers.hpp) that stands after everything emitted before. Printed at once on
+  /// the queue's own thread and after close(). [any-thread]
+  void log(int level /* STC_LOG_* */, std::string message);
   double elapsed_s() const;
   /// Returns when everything emitted before is written and flushed to the operating system.
   void flush();

@@ -94,7 +94,7 @@ void drain_events(int bound_ms) noexcept {
   for (DrainSlot& slot : *all) {
     if (!slot.running.load() || pthread_equal(slot.thread.load(), pthread_self())) continue;
     const uint64_t ticket = slot.flush_requested.fetch_add(1) + 1;
-    slot.wake();
+    slot.wake_now();
     while (slot.running.load() && slot.flush_done.load() < ticket && monotonic_ms() < deadline) {
       const timespec pause{0, 1000000};
       nanosleep(&pause, nullptr);

@@ -25,9 +25,14 @@ struct DrainSlot {
   sem_t wake_up;
 
   DrainSlot() { sem_init(&wake_up, 0, 0); }
-  /// Wakes the queue thread. [signal-safe]
+  /// The queue thread looks soon; while it rests between two looks, at the end of the rest. [signal-safe]
   void wake() noexcept {
     if (!signalled.exchange(true)) sem_post(&wake_up);
+  }
+  /// It looks at once. [signal-safe]
+  void wake_now() noexcept {
+    signalled.store(true);
+    sem_post(&wake_up);
   }
 };
 

@@ -66,6 +66,10 @@ spdlog::level::level_enum level_from_number(int level) {
   return level < STC_LOG_ERROR + 10 ? spdlog::level::err : spdlog::level::critical;
 }
 
+spdlog::log_clock::time_point time_point_of(double unix_time_s) {
+  return spdlog::log_clock::time_point(std::chrono::microseconds(std::llround(unix_time_s * 1e6)));
+}
+
 /// Events that report a failure are errors: checkpoint_failed, delta_upload_failed.
 spdlog::level::level_enum level_of(const Event& event) {
   return event.name.ends_with("_failed") ? spdlog::level::err : spdlog::level::info;
@@ -148,8 +152,7 @@ class TextLog final : public EventReceiver {
       return;
     }
     draw_pending();
-    const std::chrono::microseconds since_epoch(std::llround(unix_time_s * 1e6));
-    logger_->log(spdlog::log_clock::time_point(since_epoch), {}, level, to_text(event));
+    logger_->log(time_point_of(unix_time_s), {}, level, to_text(event));
   }
 
   void flush() override {
@@ -201,6 +204,10 @@ std::unique_ptr<EventReceiver> make_text_log(const TextLogOptions& options) {
 
 void log_line(int level, const std::string& message) {
   current_logger()->log(level_from_number(level), one_line(message));
+}
+
+void log_line(int level, const std::string& message, double unix_time_s) {
+  current_logger()->log(time_point_of(unix_time_s), {}, level_from_number(level), one_line(message));
 }
 
 }  // namespace stc::host

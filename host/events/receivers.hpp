@@ -25,8 +25,10 @@ struct TextLogOptions {
 std::unique_ptr<EventReceiver> make_text_log(const TextLogOptions& options);
 
 /// A log line that is not an event ("WARNING", "INFO", ...). Whatever the message holds, it stays one
-/// line (one_line). [any-thread]
+/// line (one_line). Where there is a bus, EventBus::log keeps it in its order. [any-thread]
 void log_line(int level /* STC_LOG_* */, const std::string& message);
+/// The same, of an earlier moment.
+void log_line(int level /* STC_LOG_* */, const std::string& message, double unix_time_s);
 
 /// Receiver over a sink plugin: see host/events/sink.hpp.
 }  // namespace stc::host

@@ -6,7 +6,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/linalg_vector_norm.h>
 
-#include "host/events/receivers.hpp"
 #include "host/train/replay_record.hpp"
 #include "host/train/tensor_bridge.hpp"
 #include "host/train/trainer_impl.hpp"
@@ -116,7 +115,7 @@ std::string Trainer::Impl::write_replay(const Window& window) {
     last_replay_step = counters.step;
     return folder;
   } catch (const Error& error) {
-    log_line(STC_LOG_WARNING, std::string("replay record: ") + error.what());
+    parts.events->log(STC_LOG_WARNING, std::string("replay record: ") + error.what());
     return {};
   }
 }

@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include "host/events/receivers.hpp"
 #include "host/train/ema.hpp"
 #include "host/train/fingerprint.hpp"
 #include "host/train/plugin_state.hpp"
@@ -122,7 +121,7 @@ void Trainer::Impl::report_saves(std::vector<SaveResult> results) {
     Event event(last_save_failed ? "checkpoint_failed" : "checkpoint");
     event.add("step", static_cast<int64_t>(result.step)).add("path", result.path);
     if (last_save_failed) event.add("error", result.error);
-    if (!result.warning.empty()) log_line(STC_LOG_WARNING, result.warning);
+    if (!result.warning.empty()) parts.events->log(STC_LOG_WARNING, result.warning);
     parts.events->emit(std::move(event));
   }
 }
@@ -132,9 +131,10 @@ void Trainer::Impl::restore_ema(const LoadedCheckpoint& checkpoint) {
     parts.ema->load(checkpoint);
   } else if (parts.ema != nullptr) {
     parts.ema->restart();
-    log_line(STC_LOG_WARNING, "ema: " + checkpoint.path + " holds no moving average, it begins at the weights");
+    parts.events->log(STC_LOG_WARNING,
+                      "ema: " + checkpoint.path + " holds no moving average, it begins at the weights");
   } else if (!checkpoint.ema.empty()) {
-    log_line(STC_LOG_INFO, "ema: null, the moving average of " + checkpoint.path + " is dropped");
+    parts.events->log(STC_LOG_INFO, "ema: null, the moving average of " + checkpoint.path + " is dropped");
   }
 }
 
@@ -151,7 +151,7 @@ void Trainer::Impl::check_fingerprints(const LoadedCheckpoint& checkpoint,
   std::vector<FingerprintDifference> differences =
       fingerprint_differences(checkpoint.state.value("fingerprints", Value::object()), fingerprints());
   for (const FingerprintDifference& accepted : take_allowed(differences, allowed)) {
-    log_line(STC_LOG_WARNING, "resume: accepted by --allow: " + accepted.text);
+    parts.events->log(STC_LOG_WARNING, "resume: accepted by --allow: " + accepted.text);
   }
   if (differences.empty()) return;
   std::string lines;
@@ -175,7 +175,7 @@ void Trainer::Impl::tell_other_rounding(const Value& state) const {
   compare("path", state.value("path", Value()), fused ? "fused" : "autograd");
   compare("device", state.value("device", Value()), parts.device_name);
   if (changes.empty()) return;
-  log_line(STC_LOG_WARNING, "resume: " + changes + ": the same run goes on, but sums round otherwise");
+  parts.events->log(STC_LOG_WARNING, "resume: " + changes + ": the same run goes on, but sums round otherwise");
 }
 
 void Trainer::restore(const LoadedCheckpoint& checkpoint, const std::vector<std::string>& allowed) {

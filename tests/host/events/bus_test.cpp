@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(blocks_emitters_only_beyond_ten_thousand) {
   BOOST_CHECK_EQUAL(recording.events.size(), 12001u);
 }
 
-BOOST_AUTO_TEST_CASE(a_failing_receiver_warns_once_and_ends_nothing) {
+BOOST_AUTO_TEST_CASE(a_failing_receiver_warns_once_tells_its_loss_and_ends_nothing) {
   for (const bool standard : {true, false}) {
     BOOST_TEST_CONTEXT("standard exception: " << standard) {
       Recording recording;
@@ -200,9 +200,52 @@ BOOST_AUTO_TEST_CASE(a_failing_receiver_warns_once_and_ends_nothing) {
       }
       BOOST_CHECK_EQUAL(recording.events.size(), 10u);
       BOOST_CHECK_EQUAL(count(log.text(), "warning sink broken: event: "), 1u);
-      BOOST_CHECK_EQUAL(count(log.text(), "\n"), 1u);
+      BOOST_CHECK_EQUAL(count(log.text(), "warning sink broken: 10 of 10 events are lost\n"), 1u);
+      BOOST_CHECK_EQUAL(count(log.text(), "\n"), 2u);
       if (standard) BOOST_CHECK_EQUAL(count(log.text(), "disk full"), 1u);
     }
+  }
+}
+
+// Prints each event into the log.
+class PrintingReceiver final : public EventReceiver {
+ public:
+  std::string name() const override { return "printing"; }
+  void on_event(const Event& event, double) override { log_line(STC_LOG_INFO, event.name); }
+};
+
+BOOST_AUTO_TEST_CASE(log_lines_keep_their_place_among_the_events) {
+  CapturedLog log;
+  std::string expected;
+  {
+    EventBus bus;
+    bus.add(std::make_unique<PrintingReceiver>());
+    for (int n = 0; n < 300; ++n) {
+      const std::string name = std::to_string(n);
+      bus.emit(Event("event" + name));
+      bus.log(STC_LOG_WARNING, "line" + name);
+      expected += "info event" + name + "\nwarning line" + name + "\n";
+      if (n % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(8));  // the queue thread has rested
+    }
+    bus.close();
+    bus.log(STC_LOG_ERROR, "after the end");
+    expected += "error after the end\n";
+  }
+  BOOST_CHECK_EQUAL(log.text(), expected);
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_while_the_queue_thread_rests_is_delivered_without_another_word) {
+  Recording recording;
+  EventBus bus;
+  bus.add(std::make_unique<RecordingReceiver>(recording));
+  const auto seen = [&] {
+    const std::lock_guard<std::mutex> lock(recording.mutex);
+    return recording.events.size();
+  };
+  for (std::size_t n = 1; n <= 200; ++n) {
+    bus.emit(numbered(static_cast<int64_t>(n)));
+    for (int i = 0; i < 10000 && seen() < n; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    BOOST_REQUIRE_EQUAL(seen(), n);
   }
 }
 
