@@ -34,7 +34,16 @@ Spread spread_of(const std::vector<Trial>& trials, Get&& get) {
 
 Value to_value(const Spread& spread) { return {{"median", spread.middle}, {"min", spread.low}, {"max", spread.high}}; }
 
-std::vector<Trial> run_trials(const BenchArguments& arguments, const std::string& folder,
+__attribute__((format(printf, 1, 2))) void print(const char* format, ...) {
+  char line[256];
+  va_list values;
+  va_start(values, format);
+  std::vsnprintf(line, sizeof line, format, values);
+  va_end(values);
+  std::cout << line << "\n";
+}
+
+std::vector<Trial> run_trials(const BenchArguments& arguments, int64_t schedule_steps, const std::string& folder,
                               const std::atomic<int>& stop) {
   std::vector<Trial> trials;
   if (arguments.format != "json") {
@@ -43,8 +52,12 @@ std::vector<Trial> run_trials(const BenchArguments& arguments, const std::string
   }
   for (int64_t i = 0; i < arguments.repeats; ++i) {
     const std::string own = folder + "/" + std::to_string(i);
-    trials.push_back(run_trial({"bench", arguments, {}, arguments.steps, arguments.warmup, own, &stop},
+    trials.push_back(run_trial({"bench", arguments, {}, arguments.steps, arguments.warmup, schedule_steps, own, &stop},
                                std::chrono::steady_clock::time_point::max()));
+    if (arguments.format != "json") {
+      print("  run %lld: %.0f tokens/s", static_cast<long long>(i + 1), trials.back().tokens_per_second());
+      std::cout.flush();
+    }
   }
   return trials;
 }
@@ -103,15 +116,6 @@ Value summary(const BenchArguments& arguments, const std::vector<Trial>& trials,
   return out;
 }
 
-__attribute__((format(printf, 1, 2))) void print(const char* format, ...) {
-  char line[256];
-  va_list values;
-  va_start(values, format);
-  std::vsnprintf(line, sizeof line, format, values);
-  va_end(values);
-  std::cout << line << "\n";
-}
-
 void print_spread(const char* name, const Value& spread, double scale, const char* unit) {
   print("%-16s %12.3f %-8s (%.3f .. %.3f)", name, spread["median"].get<double>() * scale, unit,
         spread["min"].get<double>() * scale, spread["max"].get<double>() * scale);
@@ -166,7 +170,7 @@ int bench_command(const BenchArguments& arguments) {
   const Config config = load_and_warn(measured, Depth::kRun, registry);  // a mistake in the file is told here, once
   std::vector<Trial> trials;
   try {
-    trials = run_trials(measured, work.path(), context.stop_signal);
+    trials = run_trials(measured, make_settings(config).scheduler.max_steps, work.path(), context.stop_signal);
   } catch (const TrialStopped&) {
     return 128 + signals.received();
   } catch (const TrainError&) {

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,12 +47,8 @@ Child start_child(const PluginsCheckArguments& arguments, const std::string& scr
   for (const std::string& path : arguments.plugin_paths) words.insert(words.end(), {"--plugin-path", path});
   words.push_back("--scratch=" + scratch);
   words.push_back("--file=" + arguments.target);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], kReportFd);
   Child child{-1, ends[0]};
-  const int error = spawn_self(std::move(words), actions, child.pid);
-  posix_spawn_file_actions_destroy(&actions);
+  const int error = spawn_self(std::move(words), {{ends[1], kReportFd}}, child.pid);
   ::close(ends[1]);
   if (error != 0) {
     ::close(ends[0]);

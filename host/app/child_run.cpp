@@ -1,7 +1,6 @@
 #include "host/app/child_run.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,12 +9,44 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <system_error>
 
 #include "host/app/spawn_self.hpp"
+#include "host/config/config.hpp"
 #include "host/errors/error.hpp"
 
 namespace stc::host {
+namespace {
+
+/// The last error that a run printed; empty: none.
+struct LastWords {
+  std::string message, hint;
+};
+
+LastWords last_words(const std::string& text) {
+  LastWords out;
+  const std::string error = "error: ", at = "  at ", hint = "  hint: ";
+  const size_t begin = text.rfind("\n" + error);
+  std::istringstream lines(begin == std::string::npos ? text : text.substr(begin + 1));
+  std::string line;
+  if (!std::getline(lines, line) || !line.starts_with(error)) return out;
+  out.message = line.substr(error.size());
+  bool in_hint = false;
+  while (std::getline(lines, line)) {
+    if (line.starts_with(hint)) {
+      in_hint = true;
+      out.hint = line.substr(hint.size());
+    } else if (!in_hint && line.starts_with(at)) {
+      out.message += " (" + line.substr(2) + ")";
+    } else {
+      (in_hint ? out.hint : out.message) += "\n" + line;
+    }
+  }
+  return out;
+}
+
+}  // namespace
 
 std::vector<std::string> run_words(const ConfigArguments& arguments, const std::string& output_dir, int64_t max_steps,
                                    const KeyValues& fixed) {
@@ -25,19 +56,28 @@ std::vector<std::string> run_words(const ConfigArguments& arguments, const std::
   for (const std::string& path : arguments.plugin_paths) words.insert(words.end(), {"--plugin-path", path});
   for (const auto& [key, value] : fixed) words.insert(words.end(), {"--set", key + "=" + value});
   for (const std::string& set : arguments.sets) {
-    if (find_value(fixed, set.substr(0, set.find('='))) == nullptr) words.insert(words.end(), {"--set", set});
+    const std::string key = key_of_override(set);
+    const bool given = key == "run.max_steps" || key == "run.output_dir" || find_value(fixed, key) != nullptr;
+    if (!given) words.insert(words.end(), {"--set", set});
   }
   return words;
 }
 
+void put_value(KeyValues& all, const std::string& key, const std::string& value) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& item) { return item.first == key; });
+  if (found == all.end()) {
+    all.emplace_back(key, value);
+  } else {
+    found->second = value;
+  }
+}
+
 ChildRun::ChildRun(std::string subject, std::vector<std::string> words, std::string output)
     : subject_(std::move(subject)), output_(std::move(output)) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  const int error = spawn_self(std::move(words), actions, pid_);
-  posix_spawn_file_actions_destroy(&actions);
+  const int file = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) throw Error(subject_ + ": " + output_ + ": " + std::generic_category().message(errno));
+  const int error = spawn_self(std::move(words), {{file, STDOUT_FILENO}, {file, STDERR_FILENO}}, pid_);
+  ::close(file);
   if (error != 0) {
     throw Error(subject_ + ": cannot start a process: " + std::generic_category().message(error));
   }
@@ -70,12 +110,15 @@ void ChildRun::expect_success() const {
   if (WIFEXITED(*status_) && WEXITSTATUS(*status_) == kExitDone) return;
   std::ifstream in(output_);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  const size_t error = text.rfind("error: ");
-  throw TrainError(subject_ + ": a run ended with " +
-                       (WIFEXITED(*status_) ? "exit code " + std::to_string(WEXITSTATUS(*status_))
-                                            : "signal " + std::to_string(WTERMSIG(*status_))) +
-                       (error == std::string::npos ? "" : ": " + text.substr(error + 7)),
-                   "all of its output is in " + output_);
+  const std::string how = WIFEXITED(*status_) ? "exit code " + std::to_string(WEXITSTATUS(*status_))
+                                              : "signal " + std::to_string(WTERMSIG(*status_));
+  LastWords words = last_words(text);
+  const bool began = text.find("train_start") != std::string::npos;
+  if (!began && !words.message.empty()) throw Error(subject_ + ": " + words.message, words.hint);
+  if (!words.message.empty()) words.message.insert(0, ": ");
+  if (!words.hint.empty()) words.hint += "; ";
+  throw TrainError(subject_ + ": a run ended with " + how + words.message,
+                   words.hint + "all of its output is in " + output_);
 }
 
 }  // namespace stc::host

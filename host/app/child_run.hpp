@@ -23,7 +23,11 @@ inline const std::string* find_value(const KeyValues& all, const std::string& ke
   return found == all.end() ? nullptr : &found->second;
 }
 
-/// Words of `run FILE` with the user's flags, into `output_dir`. `fixed` keys win over the user's --set.
+/// Replaces the value of a key, or adds it.
+void put_value(KeyValues& all, const std::string& key, const std::string& value);
+
+/// Words of `run FILE` with the user's flags, into `output_dir`. `fixed` keys, steps and folder win over the user's
+/// --set.
 std::vector<std::string> run_words(const ConfigArguments& arguments, const std::string& output_dir, int64_t max_steps,
                                    const KeyValues& fixed);
 
@@ -42,7 +46,8 @@ class ChildRun {
   void kill_and_wait();
   /// Its largest resident memory in bytes. \pre it has ended.
   int64_t peak_bytes() const { return peak_bytes_; }
-  /// \pre it has ended. \throws TrainError with its last words unless it ended well.
+  /// \pre it has ended. \throws unless it ended well: TrainError with its last words, its output is worth keeping;
+  /// Error with its message where it did not begin to train and says why.
   void expect_success() const;
 
  private:

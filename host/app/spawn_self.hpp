@@ -2,22 +2,20 @@
 /// This program once more, as a child process.
 #pragma once
 
-#include <spawn.h>
-#include <unistd.h>
+#include <sys/types.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stc::host {
 
-/// Starts it with this process's environment. \param words  its arguments, without the program's name. \returns 0, or
-/// the error of the system.
-inline int spawn_self(std::vector<std::string> words, const posix_spawn_file_actions_t& actions, pid_t& child) {
-  words.insert(words.begin(), "/proc/self/exe");
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  return ::posix_spawn(&child, words.front().c_str(), &actions, nullptr, argv.data(), environ);
-}
+/// Descriptors of the child: {descriptor here, its number there}. All others that are not closed on exec are inherited.
+using ChildDescriptors = std::vector<std::pair<int, int>>;
+
+/// Starts it with this process's environment. The system kills the child with SIGKILL when the calling thread ends,
+/// also when this process is killed. \param words  its arguments, without the program's name. \returns 0, or the error
+/// of the system.
+int spawn_self(std::vector<std::string> words, const ChildDescriptors& descriptors, pid_t& child);
 
 }  // namespace stc::host

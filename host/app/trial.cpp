@@ -23,7 +23,8 @@ std::vector<std::string> words_of(const TrialRequest& request) {
                      {"logging.json_file", log_of(request)},
                      {"logging.every_steps", "1"},
                      {"logging.sample_prompts", "[]"},
-                     {"logging.sinks", "[]"}};
+                     {"logging.sinks", "[]"},
+                     {"scheduler.max_steps", std::to_string(request.schedule_steps)}};
   fixed.insert(fixed.end(), request.changes.begin(), request.changes.end());
   return run_words(request.arguments, request.folder, request.warmup + request.steps, fixed);
 }
@@ -57,6 +58,7 @@ void read_log(const TrialRequest& request, Trial& trial) {
     if (!record.is_object()) continue;
     const std::string event = record.value("event", "");
     if (event == "train_start") trial.start = record;
+    if (event == "compile") trial.no_fused = record.value("reason", "");
     if (event != "train_step") continue;
     const double now = record.at("elapsed_s").get<double>();
     trial.losses.push_back(record.at("loss").get<double>());

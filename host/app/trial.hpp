@@ -20,6 +20,7 @@ struct TrialRequest {
   KeyValues changes;   // keys that win over the file and the user's --set
   int64_t steps = 10;  // measured, after `warmup` others
   int64_t warmup = 3;
+  int64_t schedule_steps = 0;              // of the file's schedule, which the length of the trial must not bend
   std::string folder;                      // for its log; a new one
   const std::atomic<int>* stop = nullptr;  // not null: a number other than 0 there ends the trial
 };
@@ -35,6 +36,7 @@ struct Trial {
   double tokens = 0;                     // of a step
   int64_t peak_bytes = 0;
   Value start;             // the run's train_start record
+  std::string no_fused;    // why it has no fused pass, where it says so
   double seconds() const;  // the median step
   double tokens_per_second() const { return tokens / seconds(); }
 };

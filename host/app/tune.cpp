@@ -1,14 +1,12 @@
 // `stc-host tune FILE`: short paired trials of the user's config on the user's machine. A change is taken when it is
-// faster in every pair and the losses stay near those of fp32.
+// faster in every pair and the losses stay near those of the reference: fp32 through autograd.
 
 #include "host/app/tune.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <thread>
 
 #include "host/app/commands.hpp"
@@ -17,7 +15,7 @@
 #include "host/app/signals.hpp"
 #include "host/app/temporary_folder.hpp"
 #include "host/app/trial.hpp"
-#include "stc/version.hpp"
+#include "host/app/tuned_file.hpp"
 
 namespace stc::host {
 namespace {
@@ -38,16 +36,6 @@ std::string output_of(const TuneArguments& arguments) {
   return path.string() + ".tuned.yaml";
 }
 
-void put(KeyValues& changes, const std::pair<std::string, std::string>& change) {
-  const auto found =
-      std::find_if(changes.begin(), changes.end(), [&](const auto& item) { return item.first == change.first; });
-  if (found == changes.end()) {
-    changes.push_back(change);
-  } else {
-    found->second = change.second;
-  }
-}
-
 std::string row(const TuneResult& result, const std::string& verdict) {
   char line[256];
   if (result.gains.empty()) {
@@ -62,67 +50,86 @@ std::string row(const TuneResult& result, const std::string& verdict) {
 
 /// What the run computed in, which `auto` leaves open.
 std::string precision_of(const Trial& trial) { return trial.start.value("precision", "fp32"); }
+std::string path_of(const Trial& trial) { return trial.start.value("path", "autograd"); }
+
+/// The host reads no such field: it is the optimizer's own.
+bool fused_optimizer(const Config& config) { return config.at("optimizer.fused") != Value(false); }
 
 class Tuner {
  public:
-  Tuner(const TuneArguments& arguments, const Settings& settings, std::string folder, const std::atomic<int>& stop)
-      : arguments_(arguments), settings_(settings), folder_(std::move(folder)), stop_(stop) {}
+  Tuner(const TuneArguments& arguments, const Config& config, std::string folder, const std::atomic<int>& stop,
+        TunedFile& file)
+      : arguments_(arguments),
+        settings_(make_settings(config)),
+        fused_optimizer_(fused_optimizer(config)),
+        folder_(std::move(folder)),
+        stop_(stop),
+        file_(file) {}
 
+  /// To its end, or until told to stop.
   void run();
-  const KeyValues& changes() const { return changes_; }
-  const std::vector<std::string>& lines() const { return lines_; }
-  double tokens_before() const { return baseline_tokens_; }
-  double tokens_now() const { return best_.step_s.empty() ? baseline_tokens_ : best_.tokens_per_second(); }
   bool measured() const { return !best_.step_s.empty(); }
 
  private:
   Trial trial(const KeyValues& changes);
   void measure_baseline();
+  TuneResult compare(const std::string& text, const KeyValues& before, const KeyValues& with, Trial& last);
+  void compare_with_the_file();
+  void conclude(const std::string& end);
   void pull(Lever lever);
-  void try_candidate(const TuneCandidate& candidate, bool saves_memory);
+  void try_candidate(const TuneCandidate& candidate, bool checkpointing);
   TuneState state() const;
+  static void print(const std::string& line) { std::cout << line << "\n" << std::flush; }
+  /// Also into the file.
   void say(const std::string& line) {
     lines_.push_back(line);
-    std::cout << line << "\n" << std::flush;
+    print(line);
   }
   bool over_memory(const Trial& trial) const {
     return arguments_.memory && static_cast<double>(trial.peak_bytes) > *arguments_.memory * 1024 * 1024 * 1024;
   }
 
   const TuneArguments& arguments_;
-  const Settings& settings_;
+  const Settings settings_;
+  const bool fused_optimizer_;
   std::string folder_;
   const std::atomic<int>& stop_;
+  TunedFile& file_;
   int64_t steps_ = 0;  // measured in a trial
   int64_t trials_ = 0;
   Clock::time_point end_;
   KeyValues changes_;  // taken so far
   Trial best_;
-  std::vector<double> losses_;  // of fp32
-  double baseline_tokens_ = 0;
+  int64_t taken_ = 0;           // changes
+  std::vector<double> losses_;  // of the reference
   std::vector<std::string> lines_;
 };
 
 Trial Tuner::trial(const KeyValues& changes) {
   const std::string own = folder_ + "/" + std::to_string(trials_++);
-  return run_trial({"tune", arguments_, changes, steps_, arguments_.warmup, own, &stop_}, end_);
+  return run_trial({"tune", arguments_, changes, steps_, arguments_.warmup, settings_.scheduler.max_steps, own, &stop_},
+                   end_);
 }
 
-/// The file as it is, and in fp32 where it is not.
+/// The file as it is, and the reference where that is another run.
 void Tuner::measure_baseline() {
   steps_ = std::min(kFirstSteps, arguments_.steps);
   const double seconds = trial({}).seconds();
   steps_ = std::clamp(static_cast<int64_t>(kTrialSeconds / seconds), std::min(kFewestSteps, arguments_.steps),
                       arguments_.steps);
   best_ = trial({});
-  baseline_tokens_ = best_.tokens_per_second();
-  const std::string precision = precision_of(best_);
-  losses_ = precision == "fp32" ? best_.losses : trial({{"precision.mode", "fp32"}}).losses;
-  char line[160];
-  std::snprintf(line, sizeof line, "the file as it is: %.0f tokens/s, %.0f MiB, %s, trials of %lld + %lld steps",
-                baseline_tokens_, static_cast<double>(best_.peak_bytes) / (1024 * 1024), precision.c_str(),
-                static_cast<long long>(arguments_.warmup), static_cast<long long>(steps_));
+  const std::string precision = precision_of(best_), path = path_of(best_);
+  const bool is_reference = precision == "fp32" && path == "autograd";
+  losses_ = is_reference ? best_.losses : trial({{"precision.mode", "fp32"}, {"run.fast_path", "off"}}).losses;
+  char line[200];
+  std::snprintf(line, sizeof line,
+                "the file as it is: %.0f tokens/s, %.0f MiB, %s, %s path, loss within %.1e of fp32 through autograd; "
+                "trials of %lld + %lld steps",
+                best_.tokens_per_second(), static_cast<double>(best_.peak_bytes) / (1024 * 1024), precision.c_str(),
+                path.c_str(), loss_distance(best_.losses, losses_), static_cast<long long>(arguments_.warmup),
+                static_cast<long long>(steps_));
   say(line);
+  if (over_memory(best_)) say("- it needs more than --memory: what brings it below is taken also when it is slower");
   std::snprintf(line, sizeof line, "%-36s %-26s  %-6s  %-8s", "change", "tokens/s to the best", "memory", "loss");
   say(line);
 }
@@ -143,36 +150,61 @@ TuneState Tuner::state() const {
   out.data_share = found == best_.phases.end() ? 0 : found->second / best_.seconds();
   out.checkpointing = settings_.gradient_checkpointing;
   out.over_memory = over_memory(best_);
+  out.fused_optimizer = fused_optimizer_;
+  out.fast_path_off = settings_.run.fast_path == "off";
+  out.fused_path = path_of(best_) == "fused";
+  out.no_fused_path = best_.no_fused;
   out.precision = precision_of(best_);
   out.device = best_.start.value("device", "cpu");
   return out;
 }
 
-void Tuner::try_candidate(const TuneCandidate& candidate, bool saves_memory) {
-  KeyValues with = changes_;
-  for (const auto& change : candidate.changes) put(with, change);
+/// \param last  set to the last trial of `with`.
+TuneResult Tuner::compare(const std::string& text, const KeyValues& before, const KeyValues& with, Trial& last) {
   TuneResult result;
-  result.text = candidate.text;
-  Trial last, before;
+  result.text = text;
   try {
+    double memory_before = 0;
     for (int64_t i = 0; i < arguments_.pairs; ++i) {
-      before = trial(changes_);
+      const Trial first = trial(before);
       last = trial(with);
-      result.gains.push_back(last.tokens_per_second() / before.tokens_per_second());
+      result.gains.push_back(last.tokens_per_second() / first.tokens_per_second());
       result.distance = std::max(result.distance, loss_distance(last.losses, losses_));
+      memory_before = static_cast<double>(first.peak_bytes);
     }
-    result.memory = static_cast<double>(last.peak_bytes) / static_cast<double>(before.peak_bytes);
-    result.fits = !over_memory(last) || (saves_memory && result.memory < 1);
-  } catch (const TrainError& error) {
+    result.memory = static_cast<double>(last.peak_bytes) / memory_before;
+  } catch (const Error& error) {
+    const std::string message = error.what();
     result.gains.clear();
-    result.failure = error.what();
+    result.failure = message.substr(0, message.find('\n'));
   }
+  return result;
+}
+
+void Tuner::try_candidate(const TuneCandidate& candidate, bool checkpointing) {
+  KeyValues with = changes_;
+  for (const auto& [key, value] : candidate.changes) put_value(with, key, value);
+  Trial last;
+  TuneResult result = compare(candidate.text, changes_, with, last);
+  const bool saves_memory = over_memory(best_) && result.memory < 1;
+  result.fits = !over_memory(last) || (checkpointing && saves_memory);
   std::string verdict;
   const bool taken = is_taken(result, arguments_.distance, saves_memory, verdict);
   say(row(result, verdict));
   if (!taken) return;
   changes_ = std::move(with);
   best_ = std::move(last);
+  ++taken_;
+  file_.write(changes_, lines_);
+}
+
+/// The changes were measured one after the other: here they are all together, against none of them.
+void Tuner::compare_with_the_file() {
+  if (taken_ < 2) return;
+  Trial last;
+  const TuneResult result = compare("all that is taken", {}, changes_, last);
+  const bool slower = !result.failure && median(result.gains) < 1;
+  say(row(result, slower ? "slower than the file as it is: look again" : "to the file as it is"));
 }
 
 void Tuner::pull(Lever lever) {
@@ -186,54 +218,32 @@ void Tuner::run() {
   end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(arguments_.time));
   try {
     measure_baseline();
+    const auto path = path_of(best_);
     for (const Lever lever : kLevers) pull(lever);
+    if (path_of(best_) != path) {
+      say("- on the fast path once more, what depends on it:");
+      for (const Lever lever : {Lever::kMicroBatch, Lever::kThreads, Lever::kPrecision}) pull(lever);
+    }
+    compare_with_the_file();
   } catch (const TrialStopped&) {
-    say(stop_ != 0 ? "stopped by a signal; what is above stands" : "the time is up (--time); what is above stands");
+    conclude(stop_ != 0 ? "stopped by a signal" : "the time is up (--time)");
+    return;
   }
+  conclude({});
 }
 
-/// What the user gave as flags, then what was found.
-KeyValues all_changes(const TuneArguments& arguments, const KeyValues& found) {
-  KeyValues out;
-  for (const std::string& set : arguments.sets) {
-    const size_t equals = set.find('=');
-    put(out, {set.substr(0, equals), set.substr(equals + 1)});
-  }
-  if (arguments.device) put(out, {"run.device", *arguments.device});
-  for (const auto& change : found) put(out, change);
-  return out;
-}
-
-std::string as_words(const KeyValues& changes) {
-  std::string out;
-  for (const auto& [key, value] : changes) out += " --set " + key + "=" + value;
-  return out;
-}
-
-/// Writes and reads back; a file that cannot be read is not left behind.
-void write_tuned(const TuneArguments& arguments, const Tuner& tuner, const std::string& path, Registry& registry) {
-  std::ifstream in(arguments.file, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  std::vector<std::string> header = {"Tuned by stc-host " STC_VERSION " from " + arguments.file +
-                                     ": see `stc-host tune --help`."};
-  header.insert(header.end(), tuner.lines().begin(), tuner.lines().end());
-  const KeyValues changes = all_changes(arguments, tuner.changes());
-  const std::string tuned = tuned_yaml(text, changes, header);
-  std::ofstream out(path, std::ios::binary);
-  out << tuned;
-  out.close();
-  if (!out)
-    throw Error("tune: " + path + ": cannot be written", "the same by flags: stc-host run FILE" + as_words(changes));
-  try {
-    ConfigArguments written;
-    written.file = path;
-    written.plugin_paths = arguments.plugin_paths;
-    load_and_warn(written, Depth::kRun, registry);
-  } catch (const Error& error) {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-    throw Error("tune: the changes cannot be written into the file: " + std::string(error.what()),
-                "the same by flags: stc-host run FILE" + as_words(changes));
+/// \param end  why it ended before everything was tried; empty: it did not.
+void Tuner::conclude(const std::string& end) {
+  if (!end.empty())
+    say(end + (measured() ? ": not everything was tried" : " before the file was measured: nothing was tried"));
+  if (measured() && over_memory(best_)) say("still above --memory");
+  if (file_.written()) {
+    file_.write(changes_, lines_);
+    print("written to " + file_.path());
+  } else if (end.empty()) {
+    print("nothing found that is faster: the file is as fast as this knows; nothing was written");
+  } else {
+    print("nothing was written");
   }
 }
 
@@ -241,33 +251,19 @@ void write_tuned(const TuneArguments& arguments, const Tuner& tuner, const std::
 
 int tune_command(const TuneArguments& arguments) {
   Registry& registry = process_registry(arguments.plugin_paths);
-  const Settings settings = make_settings(load_and_warn(arguments, Depth::kRun, registry));
-  const std::string path = output_of(arguments);
-  if (std::error_code ignored; fs::exists(path, ignored)) {
-    throw Error("tune: " + path + ": is there already", "remove it, or name another file with --output");
-  }
-
+  const Config config = load_and_warn(arguments, Depth::kRun, registry);
+  TunedFile file(arguments, output_of(arguments), registry);
   TemporaryFolder work("tune", "stc-tune");
   RunContext context;
   const SignalGuard signals(context);
-  Tuner tuner(arguments, settings, work.path(), context.stop_signal);
+  Tuner tuner(arguments, config, work.path(), context.stop_signal, file);
   try {
     tuner.run();
   } catch (const TrainError&) {
     work.keep();
     throw;
   }
-  if (!tuner.measured() && signals.received() != 0) return 128 + signals.received();
-  if (tuner.changes().empty()) {
-    std::cout << "nothing found that is faster: the file is as fast as this knows; nothing was written\n";
-    return kExitDone;
-  }
-  write_tuned(arguments, tuner, path, registry);
-  char line[160];
-  std::snprintf(line, sizeof line, "%.0f tokens/s before, %.0f now; written to ", tuner.tokens_before(),
-                tuner.tokens_now());
-  std::cout << line << path << "\n";
-  return kExitDone;
+  return !tuner.measured() && signals.received() != 0 ? 128 + signals.received() : kExitDone;
 }
 
 }  // namespace stc::host

@@ -27,15 +27,19 @@ struct TuneState {
   int64_t cores = 1;
   double data_share = 0;  // of a step that waits for data
   bool checkpointing = false;
-  bool over_memory = false;  // the peak is above what the user allows
+  bool over_memory = false;     // the peak is above what the user allows
+  bool fused_optimizer = true;  // false: optimizer.fused is false
+  bool fast_path_off = false;   // run.fast_path is off
+  bool fused_path = true;       // that the run took
+  std::string no_fused_path;    // why it did not
   std::string precision;
   std::string device;
 };
 
 /// The levers of the page docs/guide/local-performance.md, in its order.
-enum class Lever { kMicroBatch, kThreads, kLoader, kPrecision, kCheckpointing };
-inline constexpr Lever kLevers[] = {Lever::kMicroBatch, Lever::kThreads, Lever::kLoader, Lever::kPrecision,
-                                    Lever::kCheckpointing};
+enum class Lever { kMicroBatch, kThreads, kLoader, kPrecision, kFusedOptimizer, kCheckpointing, kFastPath };
+inline constexpr Lever kLevers[] = {Lever::kMicroBatch,     Lever::kThreads,       Lever::kLoader,  Lever::kPrecision,
+                                    Lever::kFusedOptimizer, Lever::kCheckpointing, Lever::kFastPath};
 
 /// Candidates of a lever, the likeliest first; empty with `why_not` filled in where it has none to try.
 std::vector<TuneCandidate> candidates_of(Lever lever, const TuneState& state, std::string& why_not);
@@ -45,7 +49,7 @@ struct TuneResult {
   std::string text;
   std::vector<double> gains;           // tokens per second to those of the best so far, by pair
   double memory = 1;                   // peak memory to that of the best so far
-  double distance = 0;                 // largest relative difference of a loss to the fp32 baseline's
+  double distance = 0;                 // largest relative difference of a loss to the reference's
   bool fits = true;                    // within the memory that the user allows
   std::optional<std::string> failure;  // the run's error
 };
@@ -58,9 +62,5 @@ bool is_taken(const TuneResult& result, double most_distance, bool saves_memory,
 
 /// Largest |a - b| / |b| over the steps that both have. NaN counts as infinite.
 double loss_distance(const std::vector<double>& losses, const std::vector<double>& baseline);
-
-/// The user's file with `changes` in it: its own keys in their order, a comment beside each changed one, `header` as
-/// comment lines at the top. \throws ConfigError when the file is no mapping.
-std::string tuned_yaml(const std::string& text, const KeyValues& changes, const std::vector<std::string>& header);
 
 }  // namespace stc::host

@@ -1,5 +1,3 @@
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -7,7 +5,6 @@
 
 #include "host/app/median.hpp"
 #include "host/app/tune.hpp"
-#include "host/errors/error.hpp"
 
 namespace stc::host {
 namespace {
@@ -83,6 +80,22 @@ std::vector<TuneCandidate> candidates_of(Lever lever, const TuneState& state, st
         why_not = "precision: " + state.precision + " is the file's own";
       }
       break;
+    case Lever::kFusedOptimizer:
+      if (state.fused_optimizer) {
+        why_not = "fused optimizer: on wherever the optimizer has one";
+      } else {
+        out.push_back(change_of("optimizer.fused", "null"));
+      }
+      break;
+    case Lever::kFastPath:
+      if (state.fused_path) {
+        why_not = "fast path: on";
+      } else if (state.fast_path_off) {
+        out.push_back(change_of("run.fast_path", "auto"));
+      } else {
+        why_not = "fast path: " + state.no_fused_path;
+      }
+      break;
     case Lever::kCheckpointing:
       if (state.over_memory && !state.checkpointing) {
         out.push_back(change_of("model.gradient_checkpointing", "true"));
@@ -128,49 +141,6 @@ double loss_distance(const std::vector<double>& losses, const std::vector<double
     most = std::isnan(distance) ? std::numeric_limits<double>::infinity() : std::max(most, distance);
   }
   return most;
-}
-
-namespace {
-
-void emit_mapping(YAML::Emitter& out, const YAML::Node& node, const std::string& path, const KeyValues& changes) {
-  out << YAML::BeginMap;
-  for (const auto& item : node) {
-    const auto key = item.first.as<std::string>();
-    const std::string dotted = path.empty() ? key : path + "." + key;
-    out << YAML::Key << key << YAML::Value;
-    if (item.second.IsMap() && item.second.size() > 0) {
-      emit_mapping(out, item.second, dotted, changes);
-    } else {
-      out << item.second;
-    }
-    if (find_value(changes, dotted) != nullptr) out << YAML::Comment("tuned");
-  }
-  out << YAML::EndMap;
-}
-
-void set_key(YAML::Node node, const std::string& dotted, const YAML::Node& value) {
-  const size_t dot = dotted.find('.');
-  if (dot == std::string::npos) {
-    node[dotted] = value;
-    return;
-  }
-  const std::string section = dotted.substr(0, dot);
-  if (!node[section].IsDefined() || node[section].IsNull()) node[section] = YAML::Node(YAML::NodeType::Map);
-  set_key(node[section], dotted.substr(dot + 1), value);
-}
-
-}  // namespace
-
-std::string tuned_yaml(const std::string& text, const KeyValues& changes, const std::vector<std::string>& header) {
-  YAML::Node root = YAML::Load(text);
-  if (root.IsNull()) root = YAML::Node(YAML::NodeType::Map);
-  if (!root.IsMap()) throw ConfigError("the file is no mapping");
-  for (const auto& [key, value] : changes) set_key(root, key, YAML::Load(value));
-  YAML::Emitter out;
-  out.SetIndent(2);
-  for (const std::string& line : header) out << YAML::Comment(line) << YAML::Newline;
-  emit_mapping(out, root, "", changes);
-  return std::string(out.c_str()) + "\n";
 }
 
 }  // namespace stc::host

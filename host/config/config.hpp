@@ -100,6 +100,9 @@ class Config {
 /// \throws ConfigError with file:line:column, the value found, what is allowed, the nearest key.
 Config load_config(const LoadRequest& request, PluginCatalog& catalog);
 
+/// The dotted key that a --set names: of "max_steps=3", run.max_steps. \throws ConfigError when it names none.
+std::string key_of_override(const std::string& text);
+
 /// Checks a stored resolved configuration again (a checkpoint's), with overrides; for `generate`.
 Config config_from_value(const Value& resolved, PluginCatalog& catalog);
 

@@ -45,15 +45,21 @@ Target resolve(const std::string& word, const Location& at) {
   fail_section(word, at);
 }
 
+/// What stands before the equals sign.
+std::string path_of(const std::string& text) {
+  std::string path = text.substr(0, text.find('='));
+  path.erase(0, std::min(path.find_first_not_of(' '), path.size()));
+  path.erase(path.find_last_not_of(' ') + 1);
+  return path;
+}
+
 class Overrides {
  public:
   explicit Overrides(RawConfig& raw) : raw_(raw) {}
 
   void set(const std::string& text) {
-    size_t equals = text.find('=');
-    std::string path = text.substr(0, equals);
-    path.erase(0, std::min(path.find_first_not_of(' '), path.size()));
-    path.erase(path.find_last_not_of(' ') + 1);
+    const size_t equals = text.find('=');
+    const std::string path = path_of(text);
     Location at{"--set " + path, 0, 0};
     if (equals == std::string::npos) {
       throw ConfigError("--set " + path + ": has no value, expected key=value", "write --set " + path + "=<value>", at);
@@ -114,6 +120,11 @@ NodePtr parse_override(const std::string& text, const Location& at) {
                       "write the decimal number, or quote it if it is a string", at);
   }
   return make_scalar(word, false, at);
+}
+
+std::string key_of_override(const std::string& text) {
+  const std::string path = path_of(text);
+  return resolve(path, {"--set " + path, 0, 0}).path();
 }
 
 void apply_overrides(RawConfig& raw, const LoadRequest& request) {

@@ -3,16 +3,29 @@
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <string>
 
 #include "host/app/median.hpp"
 #include "host/app/tune.hpp"
+#include "host/app/tuned_file.hpp"
 #include "host/errors/error.hpp"
+#include "host/plugins/registry.hpp"
+#include "stc/testing/folder.hpp"
 
 namespace stc::host {
 namespace {
 
+namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
 
 Texts texts(Lever lever, const TuneState& state, std::string* why_not = nullptr) {
   std::string reason;
@@ -54,6 +67,18 @@ BOOST_AUTO_TEST_CASE(other_levers_depend_on_what_was_seen) {
   BOOST_TEST(texts(Lever::kLoader, state) == (Texts{"data.num_workers: 1", "data.num_workers: 4"}),
              boost::test_tools::per_element());
   BOOST_TEST(texts(Lever::kCheckpointing, state).size() == 1u);
+  BOOST_TEST(texts(Lever::kFusedOptimizer, state).empty());
+  BOOST_TEST(texts(Lever::kFastPath, state).empty());
+  state.fused_optimizer = state.fused_path = false;
+  BOOST_TEST(texts(Lever::kFusedOptimizer, state) == (Texts{"optimizer.fused: null"}),
+             boost::test_tools::per_element());
+  state.fast_path_off = true;
+  BOOST_TEST(texts(Lever::kFastPath, state) == (Texts{"run.fast_path: auto"}), boost::test_tools::per_element());
+  state.fast_path_off = false;
+  state.no_fused_path = "model m has no fused pass";
+  std::string no_path;
+  BOOST_TEST(texts(Lever::kFastPath, state, &no_path).empty());
+  BOOST_TEST(no_path == "fast path: model m has no fused pass");
   state.precision = "bf16";
   state.device = "cuda:0";
   std::string why_not;
@@ -107,6 +132,25 @@ BOOST_AUTO_TEST_CASE(the_written_file_keeps_the_users_keys) {
   BOOST_CHECK_EXCEPTION(tuned_yaml("[1]", {}, {}), ConfigError, [](const ConfigError& error) {
     return std::string(error.what()).starts_with("the file is no mapping");
   });
+}
+
+BOOST_AUTO_TEST_CASE(the_file_is_written_whole_and_replaces_no_other) {
+  const stc::testing::Folder folder;
+  TuneArguments arguments;
+  arguments.file = folder.path() / "run.yaml";
+  std::ofstream(arguments.file) << "data: {micro_batch_size: 2}\n";
+  const std::string path = (folder.path() / "run.tuned.yaml").string();
+  Registry registry({});
+  TunedFile file(arguments, path, registry);
+  BOOST_TEST(!fs::exists(path));
+  std::ofstream(path) << "mine\n";  // by another, while it tries
+  BOOST_CHECK_EXCEPTION(file.write({{"run.threads", "1"}}, {}), Error, [&](const Error& error) {
+    return std::string(error.what()) == "tune: the changes cannot be written: " + path + ": is there now" &&
+           error.hint() == "the same by flags: stc-host run FILE --set run.threads=1";
+  });
+  BOOST_TEST(!file.written());
+  BOOST_TEST(text_of(path) == "mine\n");
+  BOOST_TEST(std::distance(fs::directory_iterator(folder.path()), {}) == 2);
 }
 
 }  // namespace

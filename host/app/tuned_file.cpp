@@ -1,0 +1,124 @@
+#include "host/app/tuned_file.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "host/config/config.hpp"
+#include "host/errors/error.hpp"
+#include "stc/version.hpp"
+
+namespace stc::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+void emit_mapping(YAML::Emitter& out, const YAML::Node& node, const std::string& path, const KeyValues& changes) {
+  out << YAML::BeginMap;
+  for (const auto& item : node) {
+    const auto key = item.first.as<std::string>();
+    const std::string dotted = path.empty() ? key : path + "." + key;
+    out << YAML::Key << key << YAML::Value;
+    if (item.second.IsMap() && item.second.size() > 0) {
+      emit_mapping(out, item.second, dotted, changes);
+    } else {
+      out << item.second;
+    }
+    if (find_value(changes, dotted) != nullptr) out << YAML::Comment("tuned");
+  }
+  out << YAML::EndMap;
+}
+
+void set_key(YAML::Node node, const std::string& dotted, const YAML::Node& value) {
+  const size_t dot = dotted.find('.');
+  if (dot == std::string::npos) {
+    node[dotted] = value;
+    return;
+  }
+  const std::string section = dotted.substr(0, dot);
+  if (!node[section].IsDefined() || node[section].IsNull()) node[section] = YAML::Node(YAML::NodeType::Map);
+  set_key(node[section], dotted.substr(dot + 1), value);
+}
+
+/// What the user gave as flags, then what was found.
+KeyValues all_changes(const TuneArguments& arguments, const KeyValues& found) {
+  KeyValues out;
+  for (const std::string& set : arguments.sets) put_value(out, key_of_override(set), set.substr(set.find('=') + 1));
+  if (arguments.device) put_value(out, "run.device", *arguments.device);
+  for (const auto& [key, value] : found) put_value(out, key, value);
+  return out;
+}
+
+std::string as_flags(const KeyValues& changes) {
+  std::string out = "the same by flags: stc-host run FILE";
+  for (const auto& [key, value] : changes) out += " --set " + key + "=" + value;
+  return out;
+}
+
+}  // namespace
+
+std::string tuned_yaml(const std::string& text, const KeyValues& changes, const std::vector<std::string>& header) {
+  YAML::Node root = YAML::Load(text);
+  if (root.IsNull()) root = YAML::Node(YAML::NodeType::Map);
+  if (!root.IsMap()) throw ConfigError("the file is no mapping");
+  for (const auto& [key, value] : changes) set_key(root, key, YAML::Load(value));
+  YAML::Emitter out;
+  out.SetIndent(2);
+  for (const std::string& line : header) out << YAML::Comment(line) << YAML::Newline;
+  emit_mapping(out, root, "", changes);
+  return std::string(out.c_str()) + "\n";
+}
+
+TunedFile::TunedFile(const TuneArguments& arguments, std::string path, Registry& registry)
+    : arguments_(arguments), registry_(registry), path_(std::move(path)) {
+  const fs::path file(path_);
+  if (file.extension() != ".yaml" && file.extension() != ".yml") {
+    throw Error("tune: " + path_ + ": is written as YAML", "end its name in .yaml");
+  }
+  if (std::error_code ignored; fs::exists(file, ignored)) {
+    throw Error("tune: " + path_ + ": is there already", "remove it, or name another file with --output");
+  }
+  beside_ = (file.parent_path() / ("." + file.stem().string() + ".part.yaml")).string();
+  put("");
+  std::error_code ignored;
+  fs::remove(beside_, ignored);
+}
+
+void TunedFile::put(const std::string& text) const {
+  std::ofstream out(beside_, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return;
+  const std::string reason = std::generic_category().message(errno);
+  std::error_code ignored;
+  fs::remove(beside_, ignored);
+  throw Error("tune: " + path_ + ": cannot be written: " + reason, "name another file with --output");
+}
+
+void TunedFile::write(const KeyValues& found, const std::vector<std::string>& lines) {
+  std::ifstream in(arguments_.file, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::vector<std::string> header = {"Tuned by stc-host " STC_VERSION " from " + arguments_.file +
+                                     ": see `stc-host tune --help`."};
+  header.insert(header.end(), lines.begin(), lines.end());
+  const KeyValues changes = all_changes(arguments_, found);
+  try {
+    if (!written_ && fs::exists(path_)) throw Error(path_ + ": is there now");
+    put(tuned_yaml(text, changes, header));
+    LoadRequest request;
+    request.path = beside_;
+    load_config(request, registry_);
+    fs::rename(beside_, path_);
+    written_ = true;
+  } catch (const std::exception& error) {  // ours, yaml-cpp's, the file system's
+    std::error_code ignored;
+    fs::remove(beside_, ignored);
+    throw Error("tune: the changes cannot be written: " + std::string(error.what()), as_flags(changes));
+  }
+}
+
+}  // namespace stc::host
