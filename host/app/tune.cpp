@@ -263,7 +263,7 @@ int tune_command(const TuneArguments& arguments) {
     work.keep();
     throw;
   }
-  return !tuner.measured() && signals.received() != 0 ? 128 + signals.received() : kExitDone;
+  return signals.received() != 0 ? 128 + signals.received() : kExitDone;
 }
 
 }  // namespace stc::host

@@ -79,7 +79,7 @@ TunedFile::TunedFile(const TuneArguments& arguments, std::string path, Registry&
   if (file.extension() != ".yaml" && file.extension() != ".yml") {
     throw Error("tune: " + path_ + ": is written as YAML", "end its name in .yaml");
   }
-  if (std::error_code ignored; fs::exists(file, ignored)) {
+  if (std::error_code ignored; fs::exists(fs::symlink_status(file, ignored))) {
     throw Error("tune: " + path_ + ": is there already", "remove it, or name another file with --output");
   }
   beside_ = (file.parent_path() / ("." + file.stem().string() + ".part.yaml")).string();

@@ -40,18 +40,35 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-bool is_yaml(const std::string& path) {
+/// In lower case, with its dot.
+std::string extension_of(const std::string& path) {
   std::string extension = std::filesystem::path(path).extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return extension;
+}
+
+bool is_yaml(const std::string& path) {
+  const std::string extension = extension_of(path);
   return extension == ".yaml" || extension == ".yml";
+}
+
+/// What is not named as YAML is JSON; where it is not named so either, an error says it.
+NodePtr read_as_json(const std::string& text, const std::string& path) {
+  try {
+    return read_json(text, path);
+  } catch (const ConfigError& error) {
+    if (extension_of(path) == ".json") throw;
+    throw ConfigError(error.what(), error.hint() + "; a file is read as YAML when its name ends in .yaml or .yml",
+                      error.at());
+  }
 }
 
 }  // namespace
 
 NodePtr read_document(const std::string& path) {
   std::string text = read_file(path);
-  NodePtr root = is_yaml(path) ? read_yaml(text, path) : read_json(text, path);
+  NodePtr root = is_yaml(path) ? read_yaml(text, path) : read_as_json(text, path);
   if (root->kind == Node::Kind::kMap) return root;
   if (is_yaml(path) && is_null(*root)) {
     auto empty = std::make_shared<Node>();
