@@ -142,8 +142,8 @@ CommandSpec tune_spec() {
       "warmup", word("N"), "steps before them, >= 1 (default 3)")("pairs", word("N"),
                                                                   "pairs of trials for each change, >= 2 (default 3)")(
       "distance", word("D"), "largest relative difference of a loss to the fp32 baseline's, > 0 (default 0.01)")(
-      "time", word("S"), "most seconds in all, > 0 (default 900)")("memory", word("GIB"),
-                                                                   "most peak memory in GiB, > 0 (default: no limit)")(
+      "time", word("S"), "most seconds in all, > 0 and <= 1e9 (default 900)")(
+      "memory", word("GIB"), "most peak memory in GiB, > 0 (default: no limit)")(
       "output", word("PATH"), "the file to write (default: FILE with .tuned.yaml for its ending)");
   add_config_source(spec.options);
   return spec;
@@ -201,7 +201,7 @@ std::string help_of_all(const std::vector<CommandSpec>& specs, const std::string
   text
       << "\nstc-host COMMAND --help explains one. Exit codes: 0 done, 1 a difference was found, 2 handled error, 4 the last "
          "checkpoint could\n"
-         "not be written, 130, 138 and 143 stopped by SIGINT, SIGUSR1 and SIGTERM after saving.\n";
+         "not be written, 129, 130, 138 and 143 stopped by SIGHUP, SIGINT, SIGUSR1 and SIGTERM after saving.\n";
   return text.str();
 }
 

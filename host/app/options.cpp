@@ -177,8 +177,8 @@ CommandArguments bench_arguments(Given& given) {
   fill_config(given, arguments, given.flag("data"));
   arguments.format = format_of(given, {"text", "json"});
   if (given.has("seconds")) {
-    arguments.seconds =
-        number_of<double>(given, "seconds", "a number above 0", [](double s) { return s > 0 && s <= 3600; });
+    arguments.seconds = number_of<double>(given, "seconds", "a number above 0 and at most 3600",
+                                          [](double s) { return s > 0 && s <= 3600; });
   }
   arguments.data = given.flag("data");
   for (const char* option : {"steps", "warmup", "repeats"}) {
@@ -189,7 +189,8 @@ CommandArguments bench_arguments(Given& given) {
   if (!arguments.data && given.has("seconds")) usage_error(given.spec, "--seconds: is of --data");
   const auto count = [&](const char* option, int64_t& to) {
     if (!given.has(option)) return;
-    to = number_of<int64_t>(given, option, "an integer >= 1", [](int64_t n) { return n >= 1 && n <= 1000000; });
+    to = number_of<int64_t>(given, option, "an integer from 1 to 1000000",
+                            [](int64_t n) { return n >= 1 && n <= 1000000; });
   };
   count("steps", arguments.steps);
   count("warmup", arguments.warmup);
@@ -204,18 +205,22 @@ CommandArguments tune_arguments(Given& given) {
     if (given.has(option)) to = number_of<int64_t>(given, option, allowed, fits);
   };
   count(
-      "steps", "an integer >= 2", [](int64_t n) { return n >= 2 && n <= 1000000; }, arguments.steps);
+      "steps", "an integer from 2 to 1000000", [](int64_t n) { return n >= 2 && n <= 1000000; }, arguments.steps);
   count(
-      "warmup", "an integer >= 1", [](int64_t n) { return n >= 1 && n <= 1000000; }, arguments.warmup);
+      "warmup", "an integer from 1 to 1000000", [](int64_t n) { return n >= 1 && n <= 1000000; }, arguments.warmup);
   count(
-      "pairs", "an integer >= 2", [](int64_t n) { return n >= 2 && n <= 1000; }, arguments.pairs);
+      "pairs", "an integer from 2 to 1000", [](int64_t n) { return n >= 2 && n <= 1000; }, arguments.pairs);
   const auto above_zero = [&](const char* option) {
-    return number_of<double>(given, option, "a number above 0", [](double n) { return n > 0 && n <= 1e9; });
+    return number_of<double>(given, option, "a number above 0 and at most 1e9",
+                             [](double n) { return n > 0 && n <= 1e9; });
   };
   if (given.has("distance")) arguments.distance = above_zero("distance");
   if (given.has("time")) arguments.time = above_zero("time");
   if (given.has("memory")) arguments.memory = above_zero("memory");
-  if (given.has("output")) arguments.output = given.text("output");
+  if (given.has("output")) {
+    arguments.output = given.text("output");
+    if (arguments.output.empty()) usage_error(given.spec, "--output: is empty");
+  }
   return arguments;
 }
 
@@ -223,12 +228,12 @@ CommandArguments verify_resume_arguments(Given& given) {
   VerifyResumeArguments arguments;
   fill_config(given, arguments);
   if (given.has("steps")) {
-    arguments.steps =
-        number_of<int64_t>(given, "steps", "an integer >= 2", [](int64_t n) { return n >= 2 && n <= 1000000; });
+    arguments.steps = number_of<int64_t>(given, "steps", "an integer from 2 to 1000000",
+                                         [](int64_t n) { return n >= 2 && n <= 1000000; });
   }
   if (given.has("kills")) {
-    arguments.kills =
-        number_of<int64_t>(given, "kills", "an integer >= 1", [](int64_t n) { return n >= 1 && n <= 1000000; });
+    arguments.kills = number_of<int64_t>(given, "kills", "an integer from 1 to 1000000",
+                                         [](int64_t n) { return n >= 1 && n <= 1000000; });
   }
   if (given.has("seed")) arguments.seed = seed_of(given);
   return arguments;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kSameRequestMs = 100;
 constexpr int kLastFlushMs = 100;
-constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGPIPE};
+constexpr std::array<int, 5> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
 
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 std::atomic<std::atomic<int>*> stop_request{nullptr};
@@ -55,7 +55,9 @@ SignalGuard::SignalGuard(RunContext& context) : context_(context) {
     action.sa_handler = kSignals[i] == SIGPIPE ? SIG_IGN : stc_on_stop_signal;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
-    sigaction(kSignals[i], &action, &found_actions[i]);
+    sigaction(kSignals[i], nullptr, &found_actions[i]);
+    const bool told_to_ignore = kSignals[i] == SIGHUP && found_actions[i].sa_handler == SIG_IGN;  // by nohup
+    if (!told_to_ignore) sigaction(kSignals[i], &action, nullptr);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "host/app/temporary_folder.hpp"
 #include "host/app/trial.hpp"
 #include "host/app/tuned_file.hpp"
+#include "host/config/document.hpp"
 
 namespace stc::host {
 namespace {
@@ -31,8 +33,7 @@ constexpr int64_t kFirstSteps = 10;  // of the first look
 std::string output_of(const TuneArguments& arguments) {
   if (!arguments.output.empty()) return arguments.output;
   fs::path path = arguments.file;
-  const std::string ending = path.extension().string();
-  if (ending == ".yaml" || ending == ".yml" || ending == ".json") path.replace_extension();
+  if (is_yaml(path) || path.extension() == ".json") path.replace_extension();
   return path.string() + ".tuned.yaml";
 }
 
@@ -46,6 +47,18 @@ std::string row(const TuneResult& result, const std::string& verdict) {
                   median(result.gains), *low, *high, result.memory, result.distance);
   }
   return line + verdict;
+}
+
+/// A copy of the run file as it was at the begin, under its name, which says its format.
+std::string copy_of(const TuneArguments& arguments, const TunedFile& file, const std::string& work) {
+  const fs::path folder = fs::path(work) / "config";
+  fs::create_directory(folder);
+  const std::string path = (folder / fs::path(arguments.file).filename()).string();
+  std::ofstream out(path, std::ios::binary);
+  out << file.text();
+  out.close();
+  if (!out) throw Error("tune: " + path + ": cannot be written");
+  return path;
 }
 
 /// What the run computed in, which `auto` leaves open.
@@ -63,8 +76,11 @@ class Tuner {
         settings_(make_settings(config)),
         fused_optimizer_(fused_optimizer(config)),
         folder_(std::move(folder)),
+        of_trials_(arguments),
         stop_(stop),
-        file_(file) {}
+        file_(file) {
+    of_trials_.file = copy_of(arguments, file, folder_);
+  }
 
   /// To its end, or until told to stop.
   void run();
@@ -72,6 +88,7 @@ class Tuner {
 
  private:
   Trial trial(const KeyValues& changes);
+  std::string told(std::string text) const;
   void measure_baseline();
   TuneResult compare(const std::string& text, const KeyValues& before, const KeyValues& with, Trial& last);
   void compare_with_the_file();
@@ -93,6 +110,7 @@ class Tuner {
   const Settings settings_;
   const bool fused_optimizer_;
   std::string folder_;
+  TuneArguments of_trials_;  // with the copy as its file
   const std::atomic<int>& stop_;
   TunedFile& file_;
   int64_t steps_ = 0;  // measured in a trial
@@ -107,8 +125,20 @@ class Tuner {
 
 Trial Tuner::trial(const KeyValues& changes) {
   const std::string own = folder_ + "/" + std::to_string(trials_++);
-  return run_trial({"tune", arguments_, changes, steps_, arguments_.warmup, settings_.scheduler.max_steps, own, &stop_},
-                   end_);
+  try {
+    return run_trial(
+        {"tune", of_trials_, changes, steps_, arguments_.warmup, settings_.scheduler.max_steps, own, &stop_}, end_);
+  } catch (const TrainError& error) {
+    throw TrainError(told(error.what()), told(error.hint()));
+  } catch (const Error& error) {
+    throw Error(told(error.what()), told(error.hint()));
+  }
+}
+
+/// With the user's name of the run file in place of its copy's.
+std::string Tuner::told(std::string text) const {
+  const size_t at = text.find(of_trials_.file);
+  return at == std::string::npos ? text : text.replace(at, of_trials_.file.size(), arguments_.file);
 }
 
 /// The file as it is, and the reference where that is another run.

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "host/config/config.hpp"
+#include "host/config/document.hpp"
 #include "host/errors/error.hpp"
 #include "stc/version.hpp"
 
@@ -75,40 +76,46 @@ std::string tuned_yaml(const std::string& text, const KeyValues& changes, const 
 
 TunedFile::TunedFile(const TuneArguments& arguments, std::string path, Registry& registry)
     : arguments_(arguments), registry_(registry), path_(std::move(path)) {
+  if (std::error_code ignored; !fs::is_regular_file(arguments_.file, ignored)) {
+    throw Error("tune: " + arguments_.file + ": is no regular file", "tune reads it more than once: save it first");
+  }
+  std::ifstream in(arguments_.file, std::ios::binary);
+  text_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
   const fs::path file(path_);
-  if (file.extension() != ".yaml" && file.extension() != ".yml") {
+  if (!is_yaml(path_)) {
     throw Error("tune: " + path_ + ": is written as YAML", "end its name in .yaml");
   }
   if (std::error_code ignored; fs::exists(fs::symlink_status(file, ignored))) {
     throw Error("tune: " + path_ + ": is there already", "remove it, or name another file with --output");
   }
   beside_ = (file.parent_path() / ("." + file.stem().string() + ".part.yaml")).string();
-  put("");
+  if (const std::string reason = put(""); !reason.empty()) {
+    throw Error("tune: " + path_ + ": cannot be written: " + reason, "name another file with --output");
+  }
   std::error_code ignored;
   fs::remove(beside_, ignored);
 }
 
-void TunedFile::put(const std::string& text) const {
+std::string TunedFile::put(const std::string& text) const {
   std::ofstream out(beside_, std::ios::binary);
   out << text;
   out.close();
-  if (out) return;
+  if (out) return {};
   const std::string reason = std::generic_category().message(errno);
   std::error_code ignored;
   fs::remove(beside_, ignored);
-  throw Error("tune: " + path_ + ": cannot be written: " + reason, "name another file with --output");
+  return reason;
 }
 
 void TunedFile::write(const KeyValues& found, const std::vector<std::string>& lines) {
-  std::ifstream in(arguments_.file, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   std::vector<std::string> header = {"Tuned by stc-host " STC_VERSION " from " + arguments_.file +
                                      ": see `stc-host tune --help`."};
   header.insert(header.end(), lines.begin(), lines.end());
   const KeyValues changes = all_changes(arguments_, found);
   try {
     if (!written_ && fs::exists(path_)) throw Error(path_ + ": is there now");
-    put(tuned_yaml(text, changes, header));
+    const std::string reason = put(tuned_yaml(text_, changes, header));
+    if (!reason.empty()) throw Error(path_ + ": " + reason);
     LoadRequest request;
     request.path = beside_;
     load_config(request, registry_);

@@ -48,11 +48,6 @@ std::string extension_of(const std::string& path) {
   return extension;
 }
 
-bool is_yaml(const std::string& path) {
-  const std::string extension = extension_of(path);
-  return extension == ".yaml" || extension == ".yml";
-}
-
 /// What is not named as YAML is JSON; where it is not named so either, an error says it.
 NodePtr read_as_json(const std::string& text, const std::string& path) {
   try {
@@ -65,6 +60,11 @@ NodePtr read_as_json(const std::string& text, const std::string& path) {
 }
 
 }  // namespace
+
+bool is_yaml(const std::string& path) {
+  const std::string extension = extension_of(path);
+  return extension == ".yaml" || extension == ".yml";
+}
 
 NodePtr read_document(const std::string& path) {
   std::string text = read_file(path);

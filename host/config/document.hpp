@@ -12,6 +12,9 @@ namespace stc::host {
 constexpr int kMaxDepth = 64;
 constexpr uint64_t kMaxAliasNodes = 100'000;
 
+/// Whether a file of this name is read as YAML: .yaml and .yml, in any case.
+bool is_yaml(const std::string& path);
+
 /// Reads \p path: .yaml and .yml (any case) as YAML, anything else as JSON. The root is a mapping;
 /// an empty YAML file is an empty one.
 /// \throws ConfigError with the file, line and column.

@@ -22,7 +22,8 @@ enum ExitCode : int {
   kExitDiffers = 1,     // a comparison found differences
   kExitError = 2,       // a handled error; nothing was overwritten
   kExitSaveFailed = 4,  // training finished, but its last checkpoint could not be written
-  kExitSigint = 130,    // stopped by SIGINT after finishing the step and saving
+  kExitSighup = 129,    // stopped by SIGHUP after finishing the step and saving
+  kExitSigint = 130,    // the same by SIGINT
   kExitSigusr1 = 138,   // the same by SIGUSR1
   kExitSigterm = 143,   // the same by SIGTERM
 };

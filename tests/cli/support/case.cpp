@@ -33,9 +33,10 @@ std::string config_text(const YAML::Node& node) {
 int signal_number(const std::string& word) {
   if (word == "INT") return SIGINT;
   if (word == "TERM") return SIGTERM;
+  if (word == "HUP") return SIGHUP;
   if (word == "USR1") return SIGUSR1;
   if (word == "KILL") return SIGKILL;
-  throw std::runtime_error("signal: got " + word + ", expected INT, TERM, USR1 or KILL");
+  throw std::runtime_error("signal: got " + word + ", expected INT, TERM, HUP, USR1 or KILL");
 }
 
 using Reader = std::function<void(CliCase&, const YAML::Node&)>;

@@ -48,7 +48,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int number : {SIGINT, SIGTERM, SIGUSR1, SIGPIPE, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM, SIGCHLD}) {
+  for (int number :
+       {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM, SIGCHLD}) {
     signal(number, SIG_DFL);
   }
   if (dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(err, 2) >= 0 && chdir(directory) == 0) {

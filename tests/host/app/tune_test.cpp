@@ -134,6 +134,30 @@ BOOST_AUTO_TEST_CASE(the_written_file_keeps_the_users_keys) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(what_the_user_edits_meanwhile_does_not_mix_in) {
+  const stc::testing::Folder folder;
+  TuneArguments arguments;
+  arguments.file = folder.path() / "run.yaml";
+  std::ofstream(arguments.file) << "data: {micro_batch_size: 2}\n";
+  const std::string path = (folder.path() / "run.tuned.yaml").string();
+  Registry registry({});
+  TunedFile file(arguments, path, registry);
+  std::ofstream(arguments.file) << "data: {micro_batch_size: 16}\n";
+  BOOST_TEST(file.text() == "data: {micro_batch_size: 2}\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_pipe_cannot_be_tuned) {
+  const stc::testing::Folder folder;
+  TuneArguments arguments;
+  arguments.file = "/dev/null";
+  Registry registry({});
+  BOOST_CHECK_EXCEPTION(TunedFile(arguments, (folder.path() / "a.yaml").string(), registry), Error,
+                        [](const Error& error) {
+                          return std::string(error.what()) == "tune: /dev/null: is no regular file" &&
+                                 error.hint() == "tune reads it more than once: save it first";
+                        });
+}
+
 BOOST_AUTO_TEST_CASE(the_file_is_written_whole_and_replaces_no_other) {
   const stc::testing::Folder folder;
   TuneArguments arguments;
