@@ -1,13 +1,14 @@
 #include "host/app/tuned_file.hpp"
 
-#include <yaml-cpp/yaml.h>
-
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <system_error>
 
+#include "host/app/edit_yaml.hpp"
 #include "host/config/config.hpp"
 #include "host/config/document.hpp"
 #include "host/errors/error.hpp"
@@ -18,6 +19,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// yaml-cpp leaves the quotes away that make a string of "123".
+void emit_list_or_scalar(YAML::Emitter& out, const YAML::Node& node) {
+  if (node.IsSequence()) {
+    out << YAML::Flow << YAML::BeginSeq;
+    for (const auto& item : node) emit_list_or_scalar(out, item);
+    out << YAML::EndSeq;
+  } else if (node.IsScalar() && node.Tag() == "!") {
+    out << YAML::DoubleQuoted << node.Scalar();
+  } else {
+    out << node;
+  }
+}
+
 void emit_mapping(YAML::Emitter& out, const YAML::Node& node, const std::string& path, const KeyValues& changes) {
   out << YAML::BeginMap;
   for (const auto& item : node) {
@@ -27,22 +41,11 @@ void emit_mapping(YAML::Emitter& out, const YAML::Node& node, const std::string&
     if (item.second.IsMap() && item.second.size() > 0) {
       emit_mapping(out, item.second, dotted, changes);
     } else {
-      out << item.second;
+      emit_list_or_scalar(out, item.second);
     }
     if (find_value(changes, dotted) != nullptr) out << YAML::Comment("tuned");
   }
   out << YAML::EndMap;
-}
-
-void set_key(YAML::Node node, const std::string& dotted, const YAML::Node& value) {
-  const size_t dot = dotted.find('.');
-  if (dot == std::string::npos) {
-    node[dotted] = value;
-    return;
-  }
-  const std::string section = dotted.substr(0, dot);
-  if (!node[section].IsDefined() || node[section].IsNull()) node[section] = YAML::Node(YAML::NodeType::Map);
-  set_key(node[section], dotted.substr(dot + 1), value);
 }
 
 /// What the user gave as flags, then what was found.
@@ -63,10 +66,15 @@ std::string as_flags(const KeyValues& changes) {
 }  // namespace
 
 std::string tuned_yaml(const std::string& text, const KeyValues& changes, const std::vector<std::string>& header) {
-  YAML::Node root = YAML::Load(text);
-  if (root.IsNull()) root = YAML::Node(YAML::NodeType::Map);
-  if (!root.IsMap()) throw ConfigError("the file is no mapping");
-  for (const auto& [key, value] : changes) set_key(root, key, YAML::Load(value));
+  if (const std::optional<std::string> edited = edit_yaml(text, changes)) {
+    std::string out;
+    for (std::string line : header) {
+      std::replace(line.begin(), line.end(), '\n', ' ');  // of a file's name
+      out += "# " + line + "\n";
+    }
+    return out + (header.empty() ? "" : "\n") + *edited;
+  }
+  const YAML::Node root = read_with_changes(text, changes);
   YAML::Emitter out;
   out.SetIndent(2);
   for (const std::string& line : header) out << YAML::Comment(line) << YAML::Newline;

@@ -37,8 +37,9 @@ class TunedFile {
   bool written_ = false;
 };
 
-/// The user's file with `changes` in it: its own keys in their order, a comment beside each changed one, `header` as
-/// comment lines at the top. \throws ConfigError when the file is no mapping.
+/// The user's file with `changes` in it, a comment beside each changed one, `header` as comment lines at the top: its
+/// text edited where edit_yaml can, else written anew with its keys in their order. \throws ConfigError when the file
+/// is no mapping.
 std::string tuned_yaml(const std::string& text, const KeyValues& changes, const std::vector<std::string>& header);
 
 }  // namespace stc::host

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 
+#include "host/app/edit_yaml.hpp"
 #include "host/app/median.hpp"
 #include "host/app/tune.hpp"
 #include "host/app/tuned_file.hpp"
@@ -126,12 +127,70 @@ BOOST_AUTO_TEST_CASE(the_written_file_keeps_the_users_keys) {
   const std::string tuned =
       tuned_yaml(text, {{"data.micro_batch_size", "8"}, {"precision.mode", "bf16"}}, {"first", "second"});
   BOOST_TEST(tuned ==
-             "# first\n# second\n\nrun:\n  seed: 7\ndata:\n  text_path: a.txt\n  micro_batch_size: 8  # tuned\n"
-             "optimizer:\n  betas: [0.9, 0.95]\nprecision:\n  mode: bf16  # tuned\n");
+             "# first\n# second\n\nrun: {seed: 7}\ndata:\n  text_path: a.txt\n  micro_batch_size: 8  # tuned\n"
+             "optimizer: {betas: [0.9, 0.95]}\nprecision:\n  mode: bf16  # tuned\n");
+  BOOST_TEST(tuned_yaml("{\"run\": {\"name\": \"123\", \"tags\": [\"1\", 2]}, \"data\": {\"micro_batch_size\": 2}}",
+                        {{"data.micro_batch_size", "8"}}, {"first"}) ==
+             "# first\n\nrun:\n  name: \"123\"\n  tags: [\"1\", 2]\ndata:\n  micro_batch_size: 8  # tuned\n");
+  BOOST_TEST(tuned_yaml("base: &b\n  threads: 2\nrun: *b\n", {{"run.threads", "1"}}, {}) ==
+             "base:\n  threads: 2\nrun:\n  threads: 1  # tuned\n");
   BOOST_TEST(tuned_yaml("", {{"run.threads", "1"}}, {}) == "run:\n  threads: 1  # tuned\n");
   BOOST_CHECK_EXCEPTION(tuned_yaml("[1]", {}, {}), ConfigError, [](const ConfigError& error) {
     return std::string(error.what()).starts_with("the file is no mapping");
   });
+}
+
+BOOST_AUTO_TEST_CASE(the_text_keeps_what_is_not_changed) {
+  const std::string text =
+      "# my run\n"
+      "run:\n"
+      "    # of the night\n"
+      "    seed: 7   # lucky\n"
+      "    name: \"a # b\"\n"
+      "data: {text_path: 'it''s.txt', micro_batch_size: 2}  # small\n"
+      "model:\n"
+      "  n_layer: 2\n";
+  const auto edited = edit_yaml(text, {{"data.micro_batch_size", "8"},
+                                       {"data.num_workers", "2"},
+                                       {"run.seed", "8"},
+                                       {"run.threads", "1"},
+                                       {"run.name", "c"},
+                                       {"precision.mode", "bf16"}});
+  BOOST_REQUIRE(edited);
+  BOOST_TEST(*edited ==
+             "# my run\n"
+             "run:\n"
+             "    # of the night\n"
+             "    threads: 1  # tuned\n"
+             "    seed: 8   # tuned; lucky\n"
+             "    name: c  # tuned\n"
+             "data: {num_workers: 2, text_path: 'it''s.txt', micro_batch_size: 8}  # tuned; tuned; small\n"
+             "model:\n"
+             "  n_layer: 2\n"
+             "precision:\n"
+             "  mode: bf16  # tuned\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_the_text_alone_cannot_take_is_left_to_others) {
+  const KeyValues changes = {{"data.micro_batch_size", "8"}};
+  for (const char* text : {
+           "",                                                                // nothing to edit
+           "{data: {micro_batch_size: 2}}\n",                                 // one flow mapping
+           "data: &d {micro_batch_size: 2}\neval: *d\n",                      // would change both
+           "base: &d\n  micro_batch_size: 2\ndata: *d\n",                     // the same
+           "data:\n",                                                         // an empty section
+           "data:\n  micro_batch_size: &n 2\nlogging:\n  every_steps: *n\n",  // an anchor
+           "data:\n  micro_batch_size: |\n    2\n  num_workers: 1\n",         // a value of several lines
+           "data:\n  micro_batch_size: [1,\n    2]\n",                        // a list
+       }) {
+    BOOST_TEST(edit_yaml(text, changes).value_or("left") == "left");
+  }
+  BOOST_TEST(edit_yaml("data:\n  num_workers: 1", changes).value_or("") ==
+             "data:\n  micro_batch_size: 8  # tuned\n  num_workers: 1");
+  BOOST_TEST(edit_yaml("data:\n  micro_batch_size:\n    2\n...\n", changes).value_or("") ==
+             "data:\n  micro_batch_size:\n    8  # tuned\n...\n");
+  BOOST_TEST(edit_yaml("run:\r\n  seed: 1\r\n", {{"run.seed", "2"}}).value_or("") == "run:\r\n  seed: 2  # tuned\r\n");
+  BOOST_TEST(edit_yaml("run:\n  seed: 1\n", {{"run.name", "a: b"}}).has_value() == false);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_user_edits_meanwhile_does_not_mix_in) {
