@@ -56,7 +56,9 @@ SignalGuard::SignalGuard(RunContext& context) : context_(context) {
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     sigaction(kSignals[i], nullptr, &found_actions[i]);
-    const bool told_to_ignore = kSignals[i] == SIGHUP && found_actions[i].sa_handler == SIG_IGN;  // by nohup
+    // By nohup, or by a shell that started the program in the background and whose Ctrl-C is not meant for it.
+    const bool told_to_ignore =
+        (kSignals[i] == SIGHUP || kSignals[i] == SIGINT) && found_actions[i].sa_handler == SIG_IGN;
     if (!told_to_ignore) sigaction(kSignals[i], &action, nullptr);
   }
 }

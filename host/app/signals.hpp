@@ -7,11 +7,12 @@
 
 namespace stc::host {
 
-/// While it lives, the first SIGINT, SIGTERM, SIGHUP (of a terminal that goes away; one that is ignored, as under
-/// nohup, stays ignored) or SIGUSR1 (which batch systems send before their time limit) sets RunContext::stop_signal:
-/// the trainer finishes its step, saves and returns. A later one, at least 100 ms after the first (programs such as
-/// timeout(1) send each signal twice), ends the process at once with 128 + its number. SIGPIPE is ignored, so that a
-/// closed reader of standard output does not end the training. One at a time. [main-thread]
+/// While it lives, the first SIGINT, SIGTERM, SIGHUP (of a terminal that goes away) or SIGUSR1 (which batch systems
+/// send before their time limit) sets RunContext::stop_signal: the trainer finishes its step, saves and returns. A
+/// later one, at least 100 ms after the first (programs such as timeout(1) send each signal twice), ends the process at
+/// once with 128 + its number. SIGINT and SIGHUP stay ignored where the process was started so (in the background of a
+/// script, under nohup). SIGPIPE is ignored, so that a closed reader of standard output does not end the training. One
+/// at a time. [main-thread]
 class SignalGuard {
  public:
   /// Borrows `context`. Takes over the handlers; the destructor gives them back.

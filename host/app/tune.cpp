@@ -120,6 +120,7 @@ class Tuner {
   Trial best_;
   int64_t taken_ = 0;           // changes
   std::vector<double> losses_;  // of the reference
+  bool told_of_passes_ = false;
   std::vector<std::string> lines_;
 };
 
@@ -242,6 +243,11 @@ void Tuner::pull(Lever lever) {
   const std::vector<TuneCandidate> candidates = candidates_of(lever, state(), why_not);
   if (candidates.empty()) say("- " + why_not);
   for (const TuneCandidate& candidate : candidates) try_candidate(candidate, lever == Lever::kCheckpointing);
+  if (lever == Lever::kMicroBatch && find_value(changes_, "data.micro_batch_size") != nullptr && !told_of_passes_) {
+    told_of_passes_ = true;
+    say("- with another micro-batch a pass over the data may end some samples earlier or later (data.drop_last), and");
+    say("  dropout draws other masks; within a pass and without dropout the steps are the same");
+  }
 }
 
 void Tuner::run() {

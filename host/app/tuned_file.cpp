@@ -1,5 +1,7 @@
 #include "host/app/tuned_file.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -96,7 +98,8 @@ TunedFile::TunedFile(const TuneArguments& arguments, std::string path, Registry&
   if (std::error_code ignored; fs::exists(fs::symlink_status(file, ignored))) {
     throw Error("tune: " + path_ + ": is there already", "remove it, or name another file with --output");
   }
-  beside_ = (file.parent_path() / ("." + file.stem().string() + ".part.yaml")).string();
+  const std::string own = "." + std::to_string(::getpid()) + ".part.yaml";  // what another tune or the user has stays
+  beside_ = (file.parent_path() / ("." + file.stem().string() + own)).string();
   if (const std::string reason = put(""); !reason.empty()) {
     throw Error("tune: " + path_ + ": cannot be written: " + reason, "name another file with --output");
   }

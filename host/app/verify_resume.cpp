@@ -35,6 +35,7 @@ std::vector<std::string> words_of(const VerifyResumeArguments& arguments, const 
                     {"checkpoint.every_steps", std::to_string(save_every(arguments))},
                     {"checkpoint.keep_last", "2"},
                     {"checkpoint.directory", "checkpoints"},
+                    {"logging.file", "null"},
                     {"logging.json_file", log_of(folder)},
                     {"logging.every_steps", "1"},
                     {"logging.sinks", "[]"},

@@ -45,7 +45,7 @@ class ReferenceTransformer {
                                                                      65536)(
           "n_kv_head", &Params::n_kv_head, "key and value heads, a divisor of n_head; null: n_head", 1, 65536)(
           "d_model", &Params::d_model, "width, a multiple of 2 * n_head", 1, 1 << 24)(
-          "d_ff", &Params::d_ff, "two thirds of it are the width of the MLP; null: 4 * d_model", 1, 1 << 26)(
+          "d_ff", &Params::d_ff, "two thirds of it are the width of the MLP; null: 4 * d_model", 2, 1 << 26)(
           "dropout", &Params::dropout, "probability of a drop in training", stc::half_open(0.0, 1.0))(
           "tie_weights", &Params::tie_weights, "the output matrix is the input embedding")(
           "rope_base", &Params::rope_base, "base of the rotary positions", stc::above(0.0));

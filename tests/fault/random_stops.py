@@ -18,6 +18,7 @@ import time
 
 BOUND_S = 60  # a loaded machine is slow; unloaded it takes well under a second
 SIGNALS = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored in what is started, also in the background of a script
 
 CONFIGS = {
     "text": """

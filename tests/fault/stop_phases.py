@@ -20,6 +20,7 @@ import time
 BOUND_S = 60  # a loaded machine is slow; unloaded it takes the step under way, five seconds at most, and a save
 AGAIN_S = 0.25  # a repeat within a tenth of a second counts as the first signal
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored in what is started, also in the background of a script
 MANNERS = ["once", "closed output", "twice"]
 STEPS = 6
 

@@ -48,6 +48,8 @@ BOOST_AUTO_TEST_CASE(equal_checkpoints_have_no_difference) {
 BOOST_AUTO_TEST_CASE(values_are_named_by_their_path) {
   LoadedCheckpoint a = loaded(make_snapshot(3)), b = loaded(make_snapshot(3));
   b.run_id = "run-b";
+  a.state["run_id"] = "run-a";  // told once
+  b.state["run_id"] = "run-b";
   b.state["config"]["run"]["name"] = "u";
   b.state["extra"] = 1;
   const Value out = compare_checkpoints(a, b);

@@ -23,6 +23,14 @@ FitResult result_of(StopReason reason, bool save_failed = false) {
   return result;
 }
 
+/// Whatever the tests were started with: in the background of a script SIGINT is ignored, and then a guard leaves it
+/// so.
+struct DefaultSignals {
+  DefaultSignals() {
+    for (const int number : {SIGINT, SIGHUP}) signal(number, SIG_DFL);
+  }
+};
+
 // Exit status of a child that sends itself `first`, waits, and sends `second`.
 int status_after(int first, int wait_ms, int second) {
   const pid_t child = fork();
@@ -41,9 +49,12 @@ int status_after(int first, int wait_ms, int second) {
 
 }  // namespace
 
+BOOST_TEST_GLOBAL_CONFIGURATION(DefaultSignals);
+
 BOOST_AUTO_TEST_SUITE(signal_guard)
 
-BOOST_DATA_TEST_CASE(the_first_signal_asks_for_a_stop, boost::unit_test::data::make({SIGINT, SIGTERM}), number) {
+BOOST_DATA_TEST_CASE(the_first_signal_asks_for_a_stop, boost::unit_test::data::make({SIGINT, SIGTERM, SIGHUP, SIGUSR1}),
+                     number) {
   RunContext context;
   const SignalGuard guard(context);
   BOOST_CHECK_EQUAL(guard.received(), 0);
@@ -61,6 +72,22 @@ BOOST_AUTO_TEST_CASE(a_later_signal_ends_the_process_at_once) {
 
 BOOST_AUTO_TEST_CASE(the_same_request_sent_twice_counts_once) {
   BOOST_CHECK_EQUAL(status_after(SIGTERM, 0, SIGTERM), 7);
+}
+
+BOOST_DATA_TEST_CASE(what_the_starter_ignores_stays_ignored, boost::unit_test::data::make({SIGINT, SIGHUP}), number) {
+  signal(number, SIG_IGN);
+  {
+    RunContext context;
+    const SignalGuard guard(context);
+    raise(number);
+    BOOST_CHECK_EQUAL(guard.received(), 0);
+    raise(SIGTERM);
+    BOOST_CHECK_EQUAL(guard.received(), SIGTERM);
+  }
+  struct sigaction after {};
+  sigaction(number, nullptr, &after);
+  BOOST_CHECK(after.sa_handler == SIG_IGN);
+  signal(number, SIG_DFL);
 }
 
 BOOST_AUTO_TEST_CASE(gives_the_handlers_back) {
