@@ -69,10 +69,10 @@ size_t end_of_scalar(const std::string& text, size_t at, bool in_flow) {
 void add_comment(std::string& text, size_t at) {
   const size_t end = std::min(text.size(), text.find_first_of("\r\n", at));
   const size_t comment = text.find(" #", at);
-  if (comment < end) {
-    text.insert(comment + 2, " tuned;");
-  } else {
+  if (comment >= end) {
     text.insert(end, "  # tuned");
+  } else if (text.compare(comment, 8, " # tuned") != 0) {
+    text.insert(comment + 2, " tuned;");
   }
 }
 
@@ -171,7 +171,8 @@ YAML::Node read_with_changes(const std::string& text, const KeyValues& changes) 
 std::optional<std::string> edit_yaml(const std::string& text, const KeyValues& changes) try {
   const YAML::Node before = YAML::Load(text);
   if (!before.IsMap() || before.size() == 0 || before.Style() == YAML::EmitterStyle::Flow) return std::nullopt;
-  std::string out = text;
+  const bool marked = text.starts_with("\xEF\xBB\xBF");  // which belongs at the begin of a file, before its new header
+  std::string out = text.substr(marked ? 3 : 0);
   for (const auto& [key, value] : changes) {
     if (!set_in_text(out, key, value)) return std::nullopt;
   }

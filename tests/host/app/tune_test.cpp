@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(the_text_keeps_what_is_not_changed) {
              "    threads: 1  # tuned\n"
              "    seed: 8   # tuned; lucky\n"
              "    name: c  # tuned\n"
-             "data: {num_workers: 2, text_path: 'it''s.txt', micro_batch_size: 8}  # tuned; tuned; small\n"
+             "data: {num_workers: 2, text_path: 'it''s.txt', micro_batch_size: 8}  # tuned; small\n"
              "model:\n"
              "  n_layer: 2\n"
              "precision:\n"
@@ -191,6 +191,8 @@ BOOST_AUTO_TEST_CASE(what_the_text_alone_cannot_take_is_left_to_others) {
              "data:\n  micro_batch_size:\n    8  # tuned\n...\n");
   BOOST_TEST(edit_yaml("run:\r\n  seed: 1\r\n", {{"run.seed", "2"}}).value_or("") == "run:\r\n  seed: 2  # tuned\r\n");
   BOOST_TEST(edit_yaml("run:\n  seed: 1\n", {{"run.name", "a: b"}}).has_value() == false);
+  BOOST_TEST(edit_yaml("\xEF\xBB\xBFrun:\n  seed: 1\n", {{"run.seed", "2"}}).value_or("") ==
+             "run:\n  seed: 2  # tuned\n");
 }
 
 BOOST_AUTO_TEST_CASE(what_the_user_edits_meanwhile_does_not_mix_in) {
