@@ -48,6 +48,11 @@ LastWords last_words(const std::string& text) {
 
 }  // namespace
 
+KeyValues keys_of_a_quiet_run(const std::string& log) {
+  return {{"logging.file", "null"}, {"logging.json_file", log}, {"logging.every_steps", "1"},
+          {"logging.sinks", "[]"},  {"run.max_time", "null"},   {"early_stop", "null"}};
+}
+
 std::vector<std::string> run_words(const ConfigArguments& arguments, const std::string& output_dir, int64_t max_steps,
                                    const KeyValues& fixed) {
   std::vector<std::string> words = {"run", arguments.file};

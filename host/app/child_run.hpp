@@ -26,6 +26,9 @@ inline const std::string* find_value(const KeyValues& all, const std::string& ke
 /// Replaces the value of a key, or adds it.
 void put_value(KeyValues& all, const std::string& key, const std::string& value);
 
+/// Keys of a run that leaves nothing outside its folder and ends by its steps alone, with a record of each in `log`.
+KeyValues keys_of_a_quiet_run(const std::string& log);
+
 /// Words of `run FILE` with the user's flags, into `output_dir`. `fixed` keys, steps and folder win over the user's
 /// --set.
 std::vector<std::string> run_words(const ConfigArguments& arguments, const std::string& output_dir, int64_t max_steps,

@@ -76,7 +76,7 @@ void add_comment(std::string& text, size_t at) {
   }
 }
 
-std::string nested(Path path, const std::string& value, size_t indent) {
+std::string nested(const Path& path, const std::string& value, size_t indent) {
   std::string out;
   for (size_t i = 0; i < path.size(); ++i, indent += 2) {
     out += std::string(indent, ' ') + path[i] + (i + 1 < path.size() ? ":\n" : ": " + value + "  # tuned\n");

@@ -101,8 +101,8 @@ void expect_no_more(const Given& given) {
   }
 }
 
-template <class Number>
-Number number_of(const Given& given, const char* option, const char* allowed, bool (*fits)(Number)) {
+template <class Number, class Fits>
+Number number_of(const Given& given, const char* option, const char* allowed, Fits&& fits) {
   const std::string text = given.text(option);
   Number value{};
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
@@ -117,6 +117,13 @@ Number number_of(const Given& given, const char* option, const char* allowed, bo
     usage_error(given.spec, std::string("--") + option + ": got \"" + text + "\", expected " + allowed);
   }
   return value;
+}
+
+/// Sets `to` where the option is given.
+void read_count(const Given& given, const char* option, int64_t least, int64_t most, int64_t& to) {
+  if (!given.has(option)) return;
+  const std::string allowed = "an integer from " + std::to_string(least) + " to " + std::to_string(most);
+  to = number_of<int64_t>(given, option, allowed.c_str(), [=](int64_t n) { return n >= least && n <= most; });
 }
 
 uint64_t seed_of(const Given& given) {
@@ -187,29 +194,18 @@ CommandArguments bench_arguments(Given& given) {
     }
   }
   if (!arguments.data && given.has("seconds")) usage_error(given.spec, "--seconds: is of --data");
-  const auto count = [&](const char* option, int64_t& to) {
-    if (!given.has(option)) return;
-    to = number_of<int64_t>(given, option, "an integer from 1 to 1000000",
-                            [](int64_t n) { return n >= 1 && n <= 1000000; });
-  };
-  count("steps", arguments.steps);
-  count("warmup", arguments.warmup);
-  count("repeats", arguments.repeats);
+  read_count(given, "steps", 1, 1000000, arguments.steps);
+  read_count(given, "warmup", 1, 1000000, arguments.warmup);
+  read_count(given, "repeats", 1, 1000000, arguments.repeats);
   return arguments;
 }
 
 CommandArguments tune_arguments(Given& given) {
   TuneArguments arguments;
   fill_config(given, arguments);
-  const auto count = [&](const char* option, const char* allowed, bool (*fits)(int64_t), int64_t& to) {
-    if (given.has(option)) to = number_of<int64_t>(given, option, allowed, fits);
-  };
-  count(
-      "steps", "an integer from 2 to 1000000", [](int64_t n) { return n >= 2 && n <= 1000000; }, arguments.steps);
-  count(
-      "warmup", "an integer from 1 to 1000000", [](int64_t n) { return n >= 1 && n <= 1000000; }, arguments.warmup);
-  count(
-      "pairs", "an integer from 2 to 1000", [](int64_t n) { return n >= 2 && n <= 1000; }, arguments.pairs);
+  read_count(given, "steps", 2, 1000000, arguments.steps);
+  read_count(given, "warmup", 1, 1000000, arguments.warmup);
+  read_count(given, "pairs", 2, 1000, arguments.pairs);
   const auto above_zero = [&](const char* option) {
     return number_of<double>(given, option, "a number above 0 and at most 1e9",
                              [](double n) { return n > 0 && n <= 1e9; });
@@ -227,14 +223,8 @@ CommandArguments tune_arguments(Given& given) {
 CommandArguments verify_resume_arguments(Given& given) {
   VerifyResumeArguments arguments;
   fill_config(given, arguments);
-  if (given.has("steps")) {
-    arguments.steps = number_of<int64_t>(given, "steps", "an integer from 2 to 1000000",
-                                         [](int64_t n) { return n >= 2 && n <= 1000000; });
-  }
-  if (given.has("kills")) {
-    arguments.kills = number_of<int64_t>(given, "kills", "an integer from 1 to 1000000",
-                                         [](int64_t n) { return n >= 1 && n <= 1000000; });
-  }
+  read_count(given, "steps", 2, 1000000, arguments.steps);
+  read_count(given, "kills", 1, 1000000, arguments.kills);
   if (given.has("seed")) arguments.seed = seed_of(given);
   return arguments;
 }

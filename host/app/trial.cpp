@@ -16,11 +16,11 @@ using Clock = std::chrono::steady_clock;
 std::string log_of(const TrialRequest& request) { return request.folder + "/log.jsonl"; }
 
 std::vector<std::string> words_of(const TrialRequest& request) {
-  KeyValues fixed = {{"checkpoint.enabled", "false"}, {"run.eval_every", "null"},
-                     {"run.max_time", "null"},        {"early_stop", "null"},
-                     {"logging.file", "null"},        {"logging.json_file", log_of(request)},
-                     {"logging.every_steps", "1"},    {"logging.sample_prompts", "[]"},
-                     {"logging.sinks", "[]"},         {"scheduler.max_steps", std::to_string(request.schedule_steps)}};
+  KeyValues fixed = keys_of_a_quiet_run(log_of(request));
+  put_value(fixed, "checkpoint.enabled", "false");
+  put_value(fixed, "run.eval_every", "null");
+  put_value(fixed, "logging.sample_prompts", "[]");
+  put_value(fixed, "scheduler.max_steps", std::to_string(request.schedule_steps));
   fixed.insert(fixed.end(), request.changes.begin(), request.changes.end());
   return run_words(request.arguments, request.folder, request.warmup + request.steps, fixed);
 }

@@ -120,7 +120,6 @@ class Tuner {
   Trial best_;
   int64_t taken_ = 0;           // changes
   std::vector<double> losses_;  // of the reference
-  bool told_of_passes_ = false;
   std::vector<std::string> lines_;
 };
 
@@ -242,9 +241,9 @@ void Tuner::pull(Lever lever) {
   std::string why_not;
   const std::vector<TuneCandidate> candidates = candidates_of(lever, state(), why_not);
   if (candidates.empty()) say("- " + why_not);
+  const bool had_micro_batch = find_value(changes_, "data.micro_batch_size") != nullptr;
   for (const TuneCandidate& candidate : candidates) try_candidate(candidate, lever == Lever::kCheckpointing);
-  if (lever == Lever::kMicroBatch && find_value(changes_, "data.micro_batch_size") != nullptr && !told_of_passes_) {
-    told_of_passes_ = true;
+  if (!had_micro_batch && find_value(changes_, "data.micro_batch_size") != nullptr) {
     say("- with another micro-batch a pass over the data may end some samples earlier or later (data.drop_last), and");
     say("  dropout draws other masks; within a pass and without dropout the steps are the same");
   }

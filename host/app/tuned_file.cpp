@@ -68,20 +68,17 @@ std::string as_flags(const KeyValues& changes) {
 }  // namespace
 
 std::string tuned_yaml(const std::string& text, const KeyValues& changes, const std::vector<std::string>& header) {
-  if (const std::optional<std::string> edited = edit_yaml(text, changes)) {
-    std::string out;
-    for (std::string line : header) {
-      std::replace(line.begin(), line.end(), '\n', ' ');  // of a file's name
-      out += "# " + line + "\n";
-    }
-    return out + (header.empty() ? "" : "\n") + *edited;
+  std::string top;
+  for (std::string line : header) {
+    std::replace(line.begin(), line.end(), '\n', ' ');  // of a file's name
+    top += "# " + line + "\n";
   }
-  const YAML::Node root = read_with_changes(text, changes);
+  if (!header.empty()) top += "\n";
+  if (const std::optional<std::string> edited = edit_yaml(text, changes)) return top + *edited;
   YAML::Emitter out;
   out.SetIndent(2);
-  for (const std::string& line : header) out << YAML::Comment(line) << YAML::Newline;
-  emit_mapping(out, root, "", changes);
-  return std::string(out.c_str()) + "\n";
+  emit_mapping(out, read_with_changes(text, changes), "", changes);
+  return top + out.c_str() + "\n";
 }
 
 TunedFile::TunedFile(const TuneArguments& arguments, std::string path, Registry& registry)

@@ -29,18 +29,13 @@ int64_t save_every(const VerifyResumeArguments& arguments) { return std::max<int
 
 /// The command line of one run into `folder`. Sinks, targets by time and early ends are the user's run's own business.
 std::vector<std::string> words_of(const VerifyResumeArguments& arguments, const std::string& folder) {
-  return run_words(arguments, folder, arguments.steps,
-                   {{"checkpoint.enabled", "true"},
-                    {"checkpoint.resume", "auto"},
-                    {"checkpoint.every_steps", std::to_string(save_every(arguments))},
-                    {"checkpoint.keep_last", "2"},
-                    {"checkpoint.directory", "checkpoints"},
-                    {"logging.file", "null"},
-                    {"logging.json_file", log_of(folder)},
-                    {"logging.every_steps", "1"},
-                    {"logging.sinks", "[]"},
-                    {"run.max_time", "null"},
-                    {"early_stop", "null"}});
+  KeyValues fixed = keys_of_a_quiet_run(log_of(folder));
+  put_value(fixed, "checkpoint.enabled", "true");
+  put_value(fixed, "checkpoint.resume", "auto");
+  put_value(fixed, "checkpoint.every_steps", std::to_string(save_every(arguments)));
+  put_value(fixed, "checkpoint.keep_last", "2");
+  put_value(fixed, "checkpoint.directory", "checkpoints");
+  return run_words(arguments, folder, arguments.steps, fixed);
 }
 
 bool has_checkpoint(const std::string& folder) {

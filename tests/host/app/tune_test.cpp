@@ -195,37 +195,33 @@ BOOST_AUTO_TEST_CASE(what_the_text_alone_cannot_take_is_left_to_others) {
              "run:\n  seed: 2  # tuned\n");
 }
 
-BOOST_AUTO_TEST_CASE(what_the_user_edits_meanwhile_does_not_mix_in) {
+/// A run file, and where its tuned one goes.
+struct RunFile {
+  RunFile() {
+    arguments.file = folder.path() / "run.yaml";
+    std::ofstream(arguments.file) << "data: {micro_batch_size: 2}\n";
+  }
   const stc::testing::Folder folder;
-  TuneArguments arguments;
-  arguments.file = folder.path() / "run.yaml";
-  std::ofstream(arguments.file) << "data: {micro_batch_size: 2}\n";
   const std::string path = (folder.path() / "run.tuned.yaml").string();
-  Registry registry({});
+  TuneArguments arguments;
+  Registry registry{{}};
+};
+
+BOOST_FIXTURE_TEST_CASE(what_the_user_edits_meanwhile_does_not_mix_in, RunFile) {
   TunedFile file(arguments, path, registry);
   std::ofstream(arguments.file) << "data: {micro_batch_size: 16}\n";
   BOOST_TEST(file.text() == "data: {micro_batch_size: 2}\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_pipe_cannot_be_tuned) {
-  const stc::testing::Folder folder;
-  TuneArguments arguments;
+BOOST_FIXTURE_TEST_CASE(a_pipe_cannot_be_tuned, RunFile) {
   arguments.file = "/dev/null";
-  Registry registry({});
-  BOOST_CHECK_EXCEPTION(TunedFile(arguments, (folder.path() / "a.yaml").string(), registry), Error,
-                        [](const Error& error) {
-                          return std::string(error.what()) == "tune: /dev/null: is no regular file" &&
-                                 error.hint() == "tune reads it more than once: save it first";
-                        });
+  BOOST_CHECK_EXCEPTION(TunedFile(arguments, path, registry), Error, [](const Error& error) {
+    return std::string(error.what()) == "tune: /dev/null: is no regular file" &&
+           error.hint() == "tune reads it more than once: save it first";
+  });
 }
 
-BOOST_AUTO_TEST_CASE(the_file_is_written_whole_and_replaces_no_other) {
-  const stc::testing::Folder folder;
-  TuneArguments arguments;
-  arguments.file = folder.path() / "run.yaml";
-  std::ofstream(arguments.file) << "data: {micro_batch_size: 2}\n";
-  const std::string path = (folder.path() / "run.tuned.yaml").string();
-  Registry registry({});
+BOOST_FIXTURE_TEST_CASE(the_file_is_written_whole_and_replaces_no_other, RunFile) {
   TunedFile file(arguments, path, registry);
   BOOST_TEST(!fs::exists(path));
   std::ofstream(path) << "mine\n";  // by another, while it tries
